@@ -1,0 +1,130 @@
+"""The fixed cast (Alice owns, Bob is a member, Rita only reads, Charlie is a stranger) and a private Redis."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TypeVar
+
+os.environ.setdefault("LOCKSTEP_HOME", tempfile.mkdtemp(prefix="lockstep-tests-"))
+os.environ.setdefault("LOCKSTEP_OFFLINE", "1")
+os.environ["HTTPS"] = "0"
+
+import pytest
+import redis as redis_client
+
+from webapp.teams.models import Membership, Role, Team, User
+
+T = TypeVar("T")
+
+
+def wait_for(condition: Callable[[], T], *, seconds: float = 20.0, what: str = "the condition") -> T:
+    """The first truthy answer of `condition`; fails the test when `seconds` have passed without one."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        answer = condition()
+        if answer:
+            return answer
+        time.sleep(0.02)
+    pytest.fail(f"waited {seconds} s for {what}")
+
+
+class RedisServer:
+    """A Redis of one test on a unix socket, that can be killed and started again with nothing remembered."""
+
+    def __init__(self, folder: Path) -> None:
+        self.socket = folder / "redis.sock"
+        self.url = f"unix://{self.socket}?db=0"
+        self.celery_url = f"redis+socket://{self.socket}"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> RedisServer:
+        from webapp.embedded.redis_server import executable
+
+        command = [executable(), "--port", "0", "--unixsocket", str(self.socket), "--save", "", "--appendonly", "no"]
+        self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, cwd=self.socket.parent)
+        wait_for(self._answers, what="Redis")
+        return self
+
+    def kill(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+    def client(self) -> redis_client.Redis:
+        return redis_client.Redis.from_url(self.url)
+
+    def _answers(self) -> bool:
+        try:
+            return bool(self.client().ping())
+        except redis_client.ConnectionError:
+            return False
+
+
+@pytest.fixture
+def redis_server() -> Iterator[RedisServer]:
+    folder = Path(tempfile.mkdtemp(prefix="ls-redis-"))
+    server = RedisServer(folder).start()
+    yield server
+    server.kill()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def team(db: None) -> Team:
+    return Team.objects.create(slug="vision", name="Vision")
+
+
+def _user(name: str, team: Team | None, role: Role = Role.MEMBER) -> User:
+    user = User.objects.create_user(name, f"{name}@example.org", "correct horse battery")
+    if team is not None:
+        Membership.objects.create(user=user, team=team, role=role)
+    return user
+
+
+@pytest.fixture
+def alice(team: Team) -> User:
+    return _user("alice", team, Role.OWNER)
+
+
+@pytest.fixture
+def bob(team: Team) -> User:
+    return _user("bob", team)
+
+
+@pytest.fixture
+def rita(team: Team) -> User:
+    return _user("rita", team, Role.READER)
+
+
+@pytest.fixture
+def charlie(team: Team) -> User:
+    other = Team.objects.create(slug="speech", name="Speech")
+    return _user("charlie", other, Role.OWNER)
+
+
+@pytest.fixture
+def seed_spec() -> dict[str, object]:
+    """The example of the contract: digits on two workers."""
+    return {
+        "version": "lockstep/v1",
+        "name": "digits on two workers",
+        "kind": "train",
+        "dataset": {"name": "digits"},
+        "model": {"name": "mlp", "options": {"units": [256, 128], "dropout": [0.4, 0.3]}},
+        "strategy": {"name": "multi_worker_mirrored", "options": {"workers": 2, "communication": "ring"}},
+        "training": {
+            "epochs": 10,
+            "global_batch": 128,
+            "optimizer": {"name": "rmsprop", "learning_rate": 0.001},
+            "validation_split": 0.2,
+            "shuffle": True,
+            "seed": 1,
+        },
+    }

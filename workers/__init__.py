@@ -1,0 +1,1 @@
+"""What runs on training hosts, and the contract between them and the web."""

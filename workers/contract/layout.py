@@ -1,0 +1,94 @@
+"""What a strategy needs to run: which processes, on how many devices each, holding which replicas."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from workers.contract.base import Strict
+
+DeviceKind = Literal["cpu", "gpu", "tpu"]
+Role = Literal["chief", "worker", "ps"]
+
+
+class ProcessShape(Strict):
+    """One operating-system process of a job, before it is given a place.
+
+    `devices` is how many devices of the host it needs; `indexes` names them when the user chose (empty: any). Each device is
+    split into `split` logical ones, and every logical device holds one replica when `computes` is true.
+    """
+
+    role: Role = "worker"
+    index: int = Field(0, ge=0)
+    kind: Literal["auto", "cpu", "gpu", "tpu"] = "auto"
+    devices: int = Field(1, ge=0)
+    indexes: tuple[int, ...] = ()
+    split: int = Field(1, ge=1)
+    computes: bool = True
+
+    @property
+    def name(self) -> str:
+        """`worker-0`: how logs, charts and errors call it."""
+        return f"{self.role}-{self.index}"
+
+    @property
+    def replicas(self) -> int:
+        """Model copies in this process."""
+        return self.devices * self.split if self.computes else 0
+
+
+class Layout(Strict):
+    """All processes of one job; they start together or not at all."""
+
+    processes: tuple[ProcessShape, ...] = Field(min_length=1)
+
+    @property
+    def replicas(self) -> int:
+        """Model copies in the whole job: what the global batch is shared by."""
+        return sum(process.replicas for process in self.processes)
+
+    @property
+    def clustered(self) -> bool:
+        """Whether the processes need addresses of one another (TF_CONFIG)."""
+        return len(self.processes) > 1
+
+
+class ProcessAssignment(Strict):
+    """A process with its place. `port` 0 lets the host's supervisor pick a free one (all processes on one host)."""
+
+    name: str
+    role: Role
+    index: int = Field(ge=0)
+    host: str
+    address: str = "127.0.0.1"
+    port: int = Field(0, ge=0, le=65535)
+    kind: DeviceKind
+    devices: tuple[int, ...]
+    split: int = Field(1, ge=1)
+    replicas: tuple[int, ...]
+
+
+def assign(
+    shape: ProcessShape,
+    *,
+    first_replica: int,
+    host: str,
+    address: str,
+    kind: DeviceKind,
+    devices: tuple[int, ...],
+    port: int = 0,
+) -> ProcessAssignment:
+    """Give `shape` its place; its replicas are numbered from `first_replica` on, in the order of the processes."""
+    return ProcessAssignment(
+        name=shape.name,
+        role=shape.role,
+        index=shape.index,
+        host=host,
+        address=address,
+        port=port,
+        kind=kind,
+        devices=devices,
+        split=shape.split,
+        replicas=tuple(range(first_replica, first_replica + shape.replicas)),
+    )
