@@ -27,6 +27,7 @@ INSTALLED_APPS = [
     "webapp.metrics",
     "webapp.ingest",
     "webapp.live",
+    "webapp.configure",
     "webapp.compare",
     "webapp.embedded",
 ]

@@ -6,5 +6,6 @@ urlpatterns = [
     path("", include("webapp.teams.urls")),
     path("", include("webapp.jobs.urls")),
     path("", include("webapp.live.urls")),
+    path("", include("webapp.configure.urls")),
     path("", include("webapp.compare.urls")),
 ]

@@ -1,0 +1,6 @@
+from django.apps import AppConfig
+
+
+class ConfigureConfig(AppConfig):
+    name = "webapp.configure"
+    default_auto_field = "django.db.models.BigAutoField"
