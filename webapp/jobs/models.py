@@ -51,6 +51,7 @@ class Job(models.Model):
     step = models.PositiveBigIntegerField(default=0)
     epoch = models.PositiveIntegerField(default=0)
     latest = models.JSONField(default=dict, help_text="Newest value of each series of the whole job, by name.")
+    spark = models.JSONField(default=list, help_text="The loss in at most 80 [step, value] pairs, thinned as it grows.")
     started_info = models.JSONField(default=dict, help_text="The engine's Started event.")
     artifacts = models.JSONField(default=list)
 

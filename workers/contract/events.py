@@ -1,6 +1,6 @@
 """What training hosts tell, one JSON line an event, in files that only grow.
 
-The engine's processes write `RUN/events/<process>.jsonl`, the supervisor writes `RUN/events/supervisor.jsonl`. An event is
+The engine's processes write `RUN/events/<process>.jsonl`, the supervisor writes `RUN/events/supervisor@<host>.jsonl`. An event is
 identified by its file and its byte offset there; that is what makes shipping idempotent and resumable.
 """
 
@@ -19,7 +19,7 @@ PhaseName = Literal[
 
 class _Event(Strict):
     time: float = Field(description="Seconds since 1970 by the host's clock.")
-    process: str = Field(description="worker-0, ps-0, chief-0 or supervisor.")
+    process: str = Field(description="worker-0, ps-0, chief-0 or supervisor@<host>.")
 
 
 class Phase(_Event):
