@@ -35,6 +35,7 @@ class Env(BaseSettings):
     lockstep_home: Path = Field(
         ROOT / ".lockstep", description="Where the SQLite file, the secret key and the demo's runs live."
     )
+    static_root: Path = Field(ROOT / "staticfiles", description="Where `manage.py collectstatic` puts files.")
     https: bool = Field(True, description="Cookies only over TLS, HSTS and redirect. The demo turns it off.")
     log_level: str = Field("INFO", description="DEBUG, INFO, WARNING or ERROR.")
 

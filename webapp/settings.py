@@ -1,5 +1,7 @@
 """Django's settings: the environment (webapp/env.py) on one side, this file on the other, nothing else."""
 
+import sys
+
 from csp.constants import NONCE, NONE, SELF
 
 from webapp.env import ROOT, Env, database
@@ -79,8 +81,20 @@ USE_TZ = True
 USE_I18N = False
 
 STATIC_URL = "static/"
-STATIC_ROOT = ROOT / "staticfiles"
+STATIC_ROOT = ENV.static_root
 STATICFILES_DIRS = [ROOT / "static"]
+# Once collected (`manage.py collectstatic`: the image, the demo) files are compressed and cached for ever under hashed
+# names; before that they are served as they lie in the tree.
+STATIC_BUILT = (STATIC_ROOT / "staticfiles.json").exists()
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {
+        "BACKEND": "webapp.staticfiles.HashedStorage"
+        if STATIC_BUILT or "collectstatic" in sys.argv
+        else "django.contrib.staticfiles.storage.StaticFilesStorage"
+    },
+}
+WHITENOISE_USE_FINDERS = WHITENOISE_AUTOREFRESH = not STATIC_BUILT
 
 # Nothing is loaded from another host; Plotly's own style tag carries the nonce (templates/includes/_plotly.html).
 CONTENT_SECURITY_POLICY = {

@@ -14,7 +14,7 @@ class Strict(BaseModel):
 class Options(Strict):
     """What a strategy, model or dataset lets people choose.
 
-    Each field carries `title`, `description` and its bounds (`ge`, `le`, `Literal`), because the form, the command line and
-    the documentation are made of nothing else. `json_schema_extra={"advanced": True}` folds a field away in the form, and
-    `json_schema_extra={"unit": "samples"}` names its unit.
+    Each field carries `title`, `description` and its bounds (`ge`, `le`, `Literal`), because the form, the command line
+    and the documentation are made of nothing else. `json_schema_extra={"advanced": True}` folds a field away in the
+    form, and `json_schema_extra={"unit": "samples"}` names its unit.
     """

@@ -1,4 +1,4 @@
-"""What a dataset says of itself without being loaded, so that forms and checks know it before any training host does."""
+"""What a dataset says of itself without being loaded, so that a form knows it before any training host does."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What training hosts tell, one JSON line an event, in files that only grow.
 
-The engine's processes write `RUN/events/<process>.jsonl`, the supervisor writes `RUN/events/supervisor@<host>.jsonl`. An event is
-identified by its file and its byte offset there; that is what makes shipping idempotent and resumable.
+The engine's processes write `RUN/events/<process>.jsonl`, the supervisor `RUN/events/supervisor@<host>.jsonl`. An event
+is identified by its file and its byte offset there; that is what makes shipping idempotent and resumable.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ class Started(_Event):
 class SeriesPoints(Strict):
     """Points of one series, oldest first; the three lists are of one length.
 
-    `steps` never falls within a process's file; `times` are seconds since 1970; `values` may be NaN or infinite. `replica` is
-    None for what concerns the whole job.
+    `steps` never falls within a process's file; `times` are seconds since 1970; `values` may be NaN or infinite.
+    `replica` is None for what concerns the whole job.
     """
 
     name: str

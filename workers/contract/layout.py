@@ -15,8 +15,8 @@ Role = Literal["chief", "worker", "ps"]
 class ProcessShape(Strict):
     """One operating-system process of a job, before it is given a place.
 
-    `devices` is how many devices of the host it needs; `indexes` names them when the user chose (empty: any). Each device is
-    split into `split` logical ones, and every logical device holds one replica when `computes` is true.
+    `devices` is how many devices of the host it needs; `indexes` names them when the user chose (empty: any). Each
+    device is split into `split` logical ones, and every logical device holds one replica when `computes` is true.
     """
 
     role: Role = "worker"

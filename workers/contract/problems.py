@@ -11,8 +11,8 @@ from typing import Any
 class Problem:
     """One fault of one input.
 
-    `path` is dotted as in the YAML (`training.global_batch`), empty for the whole document; `message` says what is wrong
-    and `remedy` what would work. `value` is what was given, already shortened to something that fits in a line.
+    `path` is dotted as in the YAML (`training.global_batch`), empty for the whole document; `message` says what is
+    wrong and `remedy` what would work. `value` is what was given.
     """
 
     path: str

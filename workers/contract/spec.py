@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 import yaml
 from pydantic import Field, ValidationError, field_validator, model_validator
@@ -15,7 +15,8 @@ from workers.contract.layout import Layout
 from workers.contract.problems import Problem, SpecInvalid
 from workers.contract.validation import problems_of
 
-VERSION = "lockstep/v1"
+VERSION: Final = "lockstep/v1"
+MAX_LENGTH = 256 * 1024
 
 
 class Choice(Strict):
@@ -276,8 +277,12 @@ def _batch_problems(spec: JobSpec) -> list[Problem]:
 
 
 def _read(document: str | bytes) -> dict[str, Any]:
+    if len(document) > MAX_LENGTH:
+        raise SpecInvalid([Problem("", f"is longer than {MAX_LENGTH} characters", None, "Send the spec alone")])
     try:
         data = yaml.safe_load(document)
+    except RecursionError:
+        raise SpecInvalid([Problem("", "is nested too deeply", None, "Send the spec alone")]) from None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f" at line {mark.line + 1}, column {mark.column + 1}" if mark else ""
