@@ -28,7 +28,7 @@ from webapp.embedded.household import Household
 from webapp.embedded.redis_server import executable
 from webapp.jobs.models import Job
 from webapp.jobs.services import request_stop
-from webapp.teams.links import login_link
+from webapp.teams.login_links import login_path
 from webapp.teams.models import Membership, Role, Team, User
 from workers.contract.spec import JobSpec, parse
 
@@ -151,7 +151,7 @@ def _demo_user() -> tuple[User, Team]:
 
 def _welcome(port: int, user: User, team: Team, job: Job | None) -> str:
     page = reverse("job", args=[job.pk]) if job else reverse("jobs", args=[team.slug])
-    link = f"http://{ADDRESS}:{port}{login_link(user)}?{urlencode({'next': page})}"
+    link = f"http://{ADDRESS}:{port}{login_path(user)}?{urlencode({'next': page})}"
     doing = f"Job {job.pk} ({job.name}) has been submitted." if job else "No job was submitted."
     return (
         f"\nLockstep runs at http://{ADDRESS}:{port}/   {doing}\n"

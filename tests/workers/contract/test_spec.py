@@ -126,9 +126,9 @@ def test_it_reports_every_problem_at_once(seed_spec: dict[str, Any]) -> None:
         ("- a list", "mapping"),
         ("", "mapping"),
         ("!!python/object/apply:os.system ['true']", "not valid YAML"),
-        ("x: " + "[" * 5000, ""),
+        ("x: " + "[" * 5000, "nested too deeply|not valid YAML"),
         ("a" * 300_000, "longer than"),
-        (b"\xff\xfe\x00", ""),
+        (b"\xff\xfe\x00", "not valid YAML|UTF-8"),
     ],
 )
 def test_it_refuses_what_is_no_document(text: str | bytes, said: str) -> None:
