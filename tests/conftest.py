@@ -2,36 +2,28 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import shutil
 import subprocess
 import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TypeVar
 
-os.environ.setdefault("LOCKSTEP_HOME", tempfile.mkdtemp(prefix="lockstep-tests-"))
+if "LOCKSTEP_HOME" not in os.environ:
+    os.environ["LOCKSTEP_HOME"] = tempfile.mkdtemp(prefix="lockstep-tests-")
+    atexit.register(shutil.rmtree, os.environ["LOCKSTEP_HOME"], ignore_errors=True)
 os.environ.setdefault("LOCKSTEP_OFFLINE", "1")
 os.environ["HTTPS"] = "0"
+os.environ["STATIC_ROOT"] = os.environ["LOCKSTEP_HOME"] + "/no-static"
 
 import pytest
 import redis as redis_client
 
+from tests.waiting import wait_for
 from webapp.teams.models import Membership, Role, Team, User
 
-T = TypeVar("T")
-
-
-def wait_for(condition: Callable[[], T], *, seconds: float = 20.0, what: str = "the condition") -> T:
-    """The first truthy answer of `condition`; fails the test when `seconds` have passed without one."""
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        answer = condition()
-        if answer:
-            return answer
-        time.sleep(0.02)
-    pytest.fail(f"waited {seconds} s for {what}")
+__all__ = ["RedisServer", "wait_for"]
 
 
 class RedisServer:
