@@ -127,7 +127,7 @@ class House:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
-        for process in _supervisors(self.folder):
+        for process in supervisors(self.folder):
             process.kill()
 
     def _redis_command(self) -> list[str]:
@@ -149,7 +149,7 @@ class House:
             return False
 
 
-def _supervisors(folder: Path) -> list[psutil.Process]:
+def supervisors(folder: Path) -> list[psutil.Process]:
     """What a host leaves running on purpose; a test does not."""
     found = []
     for process in psutil.process_iter(["cmdline"]):

@@ -44,12 +44,23 @@ class Role(models.TextChoices):
     OWNER = "owner", "Owner"
 
 
+WRITERS = (Role.MEMBER, Role.OWNER)
+
+
+class MembershipQuerySet(models.QuerySet["Membership"]):
+    def writing(self) -> MembershipQuerySet:
+        """Those who may change something in their team."""
+        return self.filter(role__in=WRITERS)
+
+
 class Membership(models.Model):
     """A user's place in a team; readers see everything and change nothing."""
 
     team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="memberships")
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="memberships")
     role = models.CharField(max_length=10, choices=Role.choices, default=Role.MEMBER)
+
+    objects = MembershipQuerySet.as_manager()
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["team", "user"], name="one_membership_per_user_and_team")]
@@ -59,4 +70,4 @@ class Membership(models.Model):
 
     @property
     def may_write(self) -> bool:
-        return self.role in {Role.MEMBER, Role.OWNER}
+        return self.role in WRITERS
