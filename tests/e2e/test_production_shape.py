@@ -1,4 +1,4 @@
-"""Each command of docker-compose.yml, run by hand against a real PostgreSQL and a real Redis over TCP, does the main job."""
+"""Each command of docker-compose.yml, by hand against a real PostgreSQL and a real Redis over TCP, does the main job."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -32,15 +33,13 @@ training: {epochs: 3, global_batch: 64, optimizer: {name: sgd, learning_rate: 0.
 class Postgres:
     """A private cluster on a free port of loopback."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self) -> None:
         self.port = free_port()
-        self.data = folder / "postgres"
-        self.data.mkdir()
-        self._as = ["runuser", "-u", "postgres", "--"] if os.getuid() == 0 else []
-        if os.getuid() == 0:
+        self.data = Path(tempfile.mkdtemp(prefix="lockstep-postgres-"))
+        self._as: list[str] = []
+        if os.getuid() == 0:  # PostgreSQL refuses to run as root
             shutil.chown(self.data, "postgres")
-            for parent in (folder, *folder.parents[:2]):
-                parent.chmod(parent.stat().st_mode | 0o055)
+            self._as = ["runuser", "-u", "postgres", "--"]
         self._run("initdb", "-D", str(self.data), "-U", "lockstep", "--auth=trust", "--no-sync")
         options = f"-p {self.port} -h 127.0.0.1 -k {self.data} -c fsync=off"
         self._run("pg_ctl", "-D", str(self.data), "-w", "-o", options, "-l", str(self.data / "log"), "start")
@@ -52,6 +51,7 @@ class Postgres:
 
     def end(self) -> None:
         self._run("pg_ctl", "-D", str(self.data), "-w", "-m", "immediate", "stop")
+        shutil.rmtree(self.data)
 
     def _run(self, program: str, *arguments: str) -> None:
         subprocess.run([*self._as, binary(program), *arguments], check=True, capture_output=True, cwd="/")
@@ -72,7 +72,7 @@ def command(service: str, *more: str) -> list[str]:
 
 @pytest.fixture
 def house(tmp_path: Path) -> Iterator[House]:
-    postgres = Postgres(tmp_path)
+    postgres = Postgres()
     redis_port = free_port()
     env = {
         "DATABASE_URL": postgres.url,

@@ -1,11 +1,27 @@
-"""What there is to run on: training hosts and their devices."""
+"""What there is to run on: training hosts and their devices; and whether their words reach us."""
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from django.db import models
 
+from webapp.cluster.clock import database_now
 from webapp.jobs.models import Attempt
 from workers.contract.inventory import Inventory
+from workers.contract.wire import LEASE_SECONDS
+
+KNOWN_FOR = timedelta(days=1)
+
+
+class HostQuerySet(models.QuerySet["Host"]):
+    def online(self) -> HostQuerySet:
+        """Heard within the lease; only these are given work."""
+        return self.filter(heard__gt=database_now() - timedelta(seconds=LEASE_SECONDS))
+
+    def known(self) -> HostQuerySet:
+        """Heard within a day: a host that restarts still counts when a job is checked."""
+        return self.filter(heard__gt=database_now() - KNOWN_FOR)
 
 
 class Host(models.Model):
@@ -14,6 +30,8 @@ class Host(models.Model):
     name = models.CharField(max_length=100, unique=True)
     heard = models.DateTimeField(help_text="Database time of its last word.")
     inventory_json = models.JSONField()
+
+    objects = HostQuerySet.as_manager()
 
     class Meta:
         ordering = ["name"]
@@ -42,3 +60,13 @@ class Device(models.Model):
 
     def __str__(self) -> str:
         return f"{self.host} {self.kind}:{self.index}"
+
+
+class Listening(models.Model):
+    """Since when ingest has been listening without a gap: silence counts only while somebody listens. One row."""
+
+    since = models.DateTimeField()
+    last = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"listening since {self.since:%H:%M:%S}"

@@ -1,31 +1,65 @@
-"""What was asked for and what became of it: Job, its Attempts, their Processes."""
+"""What was asked for and what became of it: Job, its Attempts, their Supervisors and Processes."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from django.conf import settings
 from django.db import models
 
-from webapp.teams.models import Team
+from webapp.jobs.states import ACTIVE, ENDED, ON_HOSTS, State
+from webapp.teams.models import Team, User
 from workers.contract.spec import JobSpec
 
+if TYPE_CHECKING:
+    from django.contrib.auth.models import AnonymousUser
 
-class State(models.TextChoices):
-    QUEUED = "queued", "Queued"
-    STARTING = "starting", "Starting"
-    RUNNING = "running", "Running"
-    STOPPING = "stopping", "Stopping"
-    SUCCEEDED = "succeeded", "Succeeded"
-    FAILED = "failed", "Failed"
-    CANCELLED = "cancelled", "Cancelled"
+__all__ = ["ACTIVE", "ENDED", "ON_HOSTS", "Attempt", "Job", "Process", "State", "Supervisor"]
+
+HEAVY = ("spec_json", "log_tail", "started_info", "artifacts")
 
 
-ENDED = (State.SUCCEEDED, State.FAILED, State.CANCELLED)
-ON_HOSTS = (State.STARTING, State.RUNNING, State.STOPPING)
-ACTIVE = (State.QUEUED, *ON_HOSTS)
+class JobQuerySet(models.QuerySet["Job"]):
+    def visible_to(self, user: User | AnonymousUser) -> JobQuerySet:
+        """Jobs of the teams that `user` belongs to."""
+        return self.filter(team__memberships__user_id=user.pk) if user.is_authenticated else self.none()
+
+    def of_team(self, team: Team) -> JobQuerySet:
+        return self.filter(team=team)
+
+    def newest_first(self) -> JobQuerySet:
+        return self.order_by("-id")
+
+    def oldest_first(self) -> JobQuerySet:
+        return self.order_by("id")
+
+    def queued(self) -> JobQuerySet:
+        return self.filter(state=State.QUEUED)
+
+    def active(self) -> JobQuerySet:
+        """Not ended yet."""
+        return self.filter(state__in=ACTIVE)
+
+    def on_hosts(self) -> JobQuerySet:
+        """Placed, and not ended yet."""
+        return self.filter(state__in=ON_HOSTS)
+
+    def has_ended(self) -> JobQuerySet:
+        return self.filter(state__in=ENDED)
+
+    def for_rows(self) -> JobQuerySet:
+        """As a table shows them: the owner joined, the heavy columns left out."""
+        return self.select_related("owner").defer(*HEAVY)
+
+
+class AttemptQuerySet(models.QuerySet["Attempt"]):
+    def live(self) -> AttemptQuerySet:
+        """Those whose hosts still have the word."""
+        return self.filter(ended__isnull=True)
 
 
 class Job(models.Model):
-    """One job of a team. `state` is written by the compare-and-set methods only, all in the control plane."""
+    """One job of a team. `state` is written by webapp/jobs/transitions.py only, all in the control plane."""
 
     team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="jobs")
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="jobs")
@@ -35,22 +69,31 @@ class Job(models.Model):
     dataset = models.CharField(max_length=100)
     model = models.CharField(max_length=100)
     strategy = models.CharField(max_length=100)
+    tags = models.CharField(max_length=1000, blank=True, help_text="Each between blanks: ' baseline seed-1 '.")
     replicas = models.PositiveIntegerField()
     total_steps = models.PositiveBigIntegerField()
     steps_per_epoch = models.PositiveBigIntegerField()
+    global_batch = models.PositiveIntegerField(default=1)
 
     state = models.CharField(max_length=12, choices=State.choices, default=State.QUEUED)
     reason = models.CharField(max_length=500, blank=True, help_text="Why it waits.")
     stop_requested = models.DateTimeField(null=True)
+    stop_requested_by = models.CharField(max_length=150, blank=True, help_text="Their name, as shown.")
     cause = models.CharField(max_length=1000, blank=True, help_text="Why it ended as it did, one sentence.")
     failed_process = models.CharField(max_length=40, blank=True)
     log_tail = models.TextField(blank=True)
 
-    phase = models.CharField(max_length=20, blank=True)
+    phase = models.CharField(max_length=20, blank=True, help_text="The chief's.")
     phase_detail = models.CharField(max_length=300, blank=True)
+    processes_total = models.PositiveIntegerField(default=0)
+    processes_up = models.PositiveIntegerField(default=0, help_text="Processes that have said anything.")
     step = models.PositiveBigIntegerField(default=0)
     epoch = models.PositiveIntegerField(default=0)
     latest = models.JSONField(default=dict, help_text="Newest value of each series of the whole job, by name.")
+    # Sortable copies out of `latest`; null where the value is not finite.
+    loss = models.FloatField(null=True)
+    accuracy = models.FloatField(null=True)
+    throughput = models.FloatField(null=True)
     spark = models.JSONField(default=list, help_text="The loss in at most 80 [step, value] pairs, thinned as it grows.")
     started_info = models.JSONField(default=dict, help_text="The engine's Started event.")
     artifacts = models.JSONField(default=list)
@@ -61,10 +104,15 @@ class Job(models.Model):
     ended = models.DateTimeField(null=True)
     revision = models.PositiveBigIntegerField(default=0, help_text="Grows with every change that a page shows.")
 
+    objects = JobQuerySet.as_manager()
+
     class Meta:
         indexes = [
             models.Index(fields=["team", "-id"], name="job_team_newest"),
             models.Index(fields=["team", "state", "-id"], name="job_team_state"),
+            models.Index(fields=["team", "name", "-id"], name="job_team_name"),
+            models.Index(fields=["team", "loss", "-id"], name="job_team_loss"),
+            models.Index(fields=["team", "throughput", "-id"], name="job_team_throughput"),
             models.Index(fields=["state", "id"], name="job_state_oldest"),
         ]
         ordering = ["-id"]
@@ -77,6 +125,11 @@ class Job(models.Model):
         """The spec as its type; it was checked when it was submitted."""
         return JobSpec.model_validate(self.spec_json)
 
+    @property
+    def current_attempt(self) -> Attempt | None:
+        """The newest launch of its gang; None while it has never been placed."""
+        return self.attempts.order_by("-id").first()
+
 
 class Attempt(models.Model):
     """One launch of the gang. Its primary key is the fencing number that everything from hosts carries."""
@@ -85,17 +138,40 @@ class Attempt(models.Model):
     number = models.PositiveIntegerField()
     assignment = models.JSONField()
     created = models.DateTimeField(auto_now_add=True)
-    sent = models.DateTimeField(null=True, help_text="When the launch was last put on the hosts' queues.")
-    stop_sent = models.DateTimeField(null=True)
-    heard = models.DateTimeField(null=True, help_text="Database time of the last word from a supervisor.")
     ended = models.DateTimeField(null=True, help_text="Once set, state changes from its hosts are refused.")
+
+    objects = AttemptQuerySet.as_manager()
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["job", "number"], name="attempt_number")]
+        indexes = [models.Index(fields=["ended"], name="attempt_ended")]
         ordering = ["id"]
 
     def __str__(self) -> str:
         return f"attempt {self.number} of job {self.job_id}"
+
+
+class Supervisor(models.Model):
+    """The supervisor of one attempt on one host: what it was sent, when it was heard, and its last word."""
+
+    attempt = models.ForeignKey(Attempt, on_delete=models.CASCADE, related_name="supervisors")
+    host = models.CharField(max_length=100)
+    sent = models.DateTimeField(null=True, help_text="When the launch was last put on the host's queue.")
+    stop_sent = models.DateTimeField(null=True)
+    heard = models.DateTimeField(null=True, help_text="Database time of its last word.")
+    # Its Ended event. Empty while it lives.
+    outcome = models.CharField(max_length=10, blank=True)
+    cause = models.CharField(max_length=1000, blank=True)
+    target = models.CharField(max_length=40, blank=True)
+    log_tail = models.TextField(blank=True)
+    ended = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["attempt", "host"], name="supervisor_of_host")]
+        ordering = ["attempt", "host"]
+
+    def __str__(self) -> str:
+        return f"supervisor of {self.attempt} on {self.host}"
 
 
 class Process(models.Model):
@@ -106,10 +182,12 @@ class Process(models.Model):
     role = models.CharField(max_length=10)
     index = models.PositiveIntegerField()
     host = models.CharField(max_length=100)
+    chief = models.BooleanField(default=False)
     devices = models.JSONField(default=list, help_text="As shown: cpu:0, gpu:1.")
     replicas = models.JSONField(default=list)
     pid = models.PositiveIntegerField(null=True)
     phase = models.CharField(max_length=20, blank=True)
+    cause = models.CharField(max_length=1000, blank=True, help_text="Its own words on why it failed.")
     exit_code = models.IntegerField(null=True)
     exit_signal = models.CharField(max_length=20, blank=True)
     started = models.DateTimeField(null=True)
