@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lock clean
+.PHONY: help demo test check docs lock clean
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -26,6 +26,9 @@ check: $(VENV)/.dev ## lint, format, types, templates
 
 bench-%: $(VENV)/.dev ## one benchmark of tests/bench, for example bench-store
 	@$(BIN)/python -m tests.bench.$*
+
+docs: $(VENV)/.dev ## write the reference pages again
+	@$(BIN)/python docs/generate.py
 
 lock: $(VENV)/.dev ## resolve requirements/*.in again
 	@cd requirements && ./lock

@@ -1,4 +1,4 @@
-"""Each command of docker-compose.yml, by hand against a real PostgreSQL and a real Redis over TCP, does the main job."""
+"""Each command of docker-compose.yml, by hand against a real PostgreSQL and a real Redis, does the main job."""
 
 from __future__ import annotations
 
