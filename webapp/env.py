@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 from pathlib import Path
 from typing import Any
@@ -82,3 +83,11 @@ def database(url: str, home: Path) -> dict[str, Any]:
             "OPTIONS": {"pool": {"min_size": 1, "max_size": 8}},
         }
     raise ValueError(f"DATABASE_URL: {parts.scheme}:// is not supported. Use postgresql:// or sqlite:///")
+
+
+def digest_of(folder: Path) -> str:
+    """A short digest of every file below `folder`, by name and content."""
+    digest = hashlib.sha256()
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        digest.update(f"{path.relative_to(folder)}\0".encode() + path.read_bytes())
+    return digest.hexdigest()[:12]

@@ -1,10 +1,8 @@
 """Django's settings: the environment (webapp/env.py) on one side, this file on the other, nothing else."""
 
-import sys
-
 from csp.constants import NONCE, NONE, SELF
 
-from webapp.env import ROOT, Env, database
+from webapp.env import ROOT, Env, database, digest_of
 
 ENV = Env()
 BASE_DIR = ROOT
@@ -80,21 +78,19 @@ TIME_ZONE = "UTC"
 USE_TZ = True
 USE_I18N = False
 
-STATIC_URL = "static/"
-STATIC_ROOT = ENV.static_root
+# The address and the folder carry a digest of the files: a page always gets the modules that it was written with,
+# browsers keep them for ever, and ES modules need no rewriting. Uncollected files are served as they lie in the tree.
 STATICFILES_DIRS = [ROOT / "static"]
-# Once collected (`manage.py collectstatic`: the image, the demo) files are compressed and cached for ever under hashed
-# names; before that they are served as they lie in the tree.
-STATIC_BUILT = (STATIC_ROOT / "staticfiles.json").exists()
+STATIC_DIGEST = digest_of(ROOT / "static")
+STATIC_URL = f"static/{STATIC_DIGEST}/"
+STATIC_ROOT = ENV.static_root / STATIC_DIGEST
+STATIC_COLLECTED = STATIC_ROOT.is_dir()
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
-    "staticfiles": {
-        "BACKEND": "webapp.staticfiles.HashedStorage"
-        if STATIC_BUILT or "collectstatic" in sys.argv
-        else "django.contrib.staticfiles.storage.StaticFilesStorage"
-    },
+    "staticfiles": {"BACKEND": "whitenoise.storage.CompressedStaticFilesStorage"},
 }
-WHITENOISE_USE_FINDERS = WHITENOISE_AUTOREFRESH = not STATIC_BUILT
+WHITENOISE_USE_FINDERS = WHITENOISE_AUTOREFRESH = not STATIC_COLLECTED
+WHITENOISE_IMMUTABLE_FILE_TEST = (lambda path, url: True) if STATIC_COLLECTED else (lambda path, url: False)
 
 # Nothing is loaded from another host; Plotly's own style tag carries the nonce (templates/includes/_plotly.html).
 CONTENT_SECURITY_POLICY = {

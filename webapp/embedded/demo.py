@@ -6,7 +6,6 @@ import hashlib
 import os
 import signal
 import socket
-import subprocess
 import sys
 import tempfile
 import time
@@ -130,12 +129,8 @@ def _prepare() -> None:
     executor = MigrationExecutor(connection)
     if executor.migration_plan(executor.loader.graph.leaf_nodes()):
         call_command("migrate", verbosity=0)
-    manifest = Path(settings.STATIC_ROOT) / "staticfiles.json"
-    newest = max(path.stat().st_mtime for path in (settings.BASE_DIR / "static").rglob("*"))
-    if not manifest.exists() or manifest.stat().st_mtime < newest:
-        # A process of its own, since the storage is chosen when settings are read.
-        command = [sys.executable, str(settings.BASE_DIR / "manage.py"), "collectstatic", "--no-input", "-v", "0"]
-        subprocess.run(command, check=True)
+    if not settings.STATIC_COLLECTED:
+        call_command("collectstatic", verbosity=0, interactive=False)
 
 
 def _demo_user() -> tuple[User, Team]:
