@@ -1,0 +1,93 @@
+// @ts-check
+// The Events tab: what happened to the job, oldest first, out of its message, its series and what this page saw change.
+
+import { bytes, duration, exact, integer, number } from "../format.js";
+
+const MOST_EVALUATIONS = 50;
+
+export class Timeline {
+  constructor(list, empty) {
+    this.list = list;
+    this.empty = empty;
+    this.phases = [];
+    this.drawn = "";
+  }
+
+  /** Remembers a change of phase, with this page's own clock. */
+  note(message) {
+    const last = this.phases.at(-1);
+    const known = `${message.state} ${message.phase}`;
+    if (last?.known === known) return;
+    const seen = this.phases.length > 0 && message.state === "running" && message.phase;
+    this.phases.push({ known, time: Date.now(), text: seen ? `Phase: ${message.phase}` : "" });
+    if (this.phases.length > 200) this.phases.splice(1, 1);
+  }
+
+  show(message, set) {
+    const events = this._events(message, set).sort((a, b) => a.time - b.time);
+    const signature = JSON.stringify(events);
+    if (signature === this.drawn) return;
+    this.drawn = signature;
+    this.empty.hidden = events.length > 0;
+    this.list.replaceChildren(...events.map((event) => item(event, Date.parse(message.created))));
+  }
+
+  _events(message, set) {
+    const at = (iso, text, kind) => (iso ? [{ time: Date.parse(iso), text, kind }] : []);
+    const processes = `${message.processes.length} ${message.processes.length === 1 ? "process" : "processes"}`;
+    return [
+      ...at(message.created, `Submitted by ${message.owner}`, "queued"),
+      ...at(message.started, `${processes} sent to ${hosts(message)}`, "starting"),
+      ...at(message.first_step, "First step finished", "running"),
+      ...at(message.ended, ending(message), message.state),
+      ...this.phases.filter((phase) => phase.text),
+      ...evaluations(set),
+      ...oddities(set),
+      ...message.artifacts.map((one) => artifact(one, message)),
+    ];
+  }
+}
+
+const hosts = (message) => [...new Set(message.processes.map((one) => one.host))].join(", ") || "its hosts";
+const ending = (message) => (message.cause ? `${message.state_label}: ${message.cause}` : message.state_label);
+
+function artifact(one, message) {
+  const time = one.time ? one.time * 1000 : Date.parse(message.ended ?? message.created);
+  return { time, text: `Saved ${one.name} (${bytes(one.bytes)})`, kind: "succeeded" };
+}
+
+function evaluations(set) {
+  const loss = set.get("val_loss");
+  if (!loss) return [];
+  const accuracy = new Map(zip(set.get("val_accuracy")));
+  const found = zip(loss).map(([step, value, time]) => {
+    const also = accuracy.has(step) ? `, accuracy ${number(accuracy.get(step))}` : "";
+    return { time: time * 1000, text: `Evaluated at step ${integer(step)}: loss ${number(value)}${also}`, kind: "" };
+  });
+  return found.slice(-MOST_EVALUATIONS);
+}
+
+function oddities(set) {
+  return [...set.names].flatMap((name) => {
+    const series = set.get(name);
+    const index = series.values.findIndex((value) => !Number.isFinite(value));
+    if (index < 0) return [];
+    const text = `${name.replaceAll("_", " ")} became ${number(series.values[index])} at step ${integer(series.steps[index])}`;
+    return [{ time: series.times[index] * 1000, text, kind: "failed" }];
+  });
+}
+
+const zip = (series) => (series ? series.steps.map((step, index) => [step, series.values[index], series.times[index]]) : []);
+
+function item({ time, text, kind = "" }, origin) {
+  const made = document.createElement("li");
+  if (kind) made.dataset.kind = kind;
+  const when = document.createElement("time");
+  when.dateTime = new Date(time).toISOString();
+  when.title = exact(when.dateTime);
+  when.textContent = `+${duration(Math.max(0, (time - origin) / 1000))}`;
+  const words = document.createElement("span");
+  words.textContent = text;
+  made.append(when, words);
+  return made;
+}

@@ -1,0 +1,145 @@
+"""The menu: what each plugin says, lays out and refuses, without TensorFlow."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.workers.training.conftest import ROOT, seed_with
+from workers.contract import catalog
+from workers.contract.data import DatasetInfo
+from workers.contract.problems import SpecInvalid
+from workers.contract.spec import parse
+
+PROBE = """
+import json, sys
+from workers.contract import catalog
+listed = {
+    kind: {name: entry.options.model_json_schema() for name, entry in catalog.entries(kind).items()}
+    for kind in catalog.FOLDERS
+}
+heavy = {"tensorflow", "keras", "sklearn", "numpy"} & set(sys.modules)
+assert not heavy, heavy
+print(json.dumps(listed))
+"""
+
+
+@pytest.fixture(scope="module")
+def listed() -> dict[str, dict[str, Any]]:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", PROBE], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    answer: dict[str, dict[str, Any]] = json.loads(done.stdout)
+    return answer
+
+
+def refused(**changes: dict[str, Any]) -> dict[str, str]:
+    with pytest.raises(SpecInvalid) as caught:
+        parse(seed_with(**changes))
+    return {problem.path: str(problem) for problem in caught.value.problems}
+
+
+def test_it_lists_everything_without_importing_tensorflow(listed: dict[str, dict[str, Any]]) -> None:
+    assert set(listed["strategy"]) >= {"one_device", "mirrored", "multi_worker_mirrored"}
+    assert set(listed["dataset"]) >= {"digits", "mnist", "fashion_mnist", "synthetic_images"}
+    assert set(listed["model"]) >= {"linear", "mlp", "cnn"}
+
+
+def test_it_describes_every_option(listed: dict[str, dict[str, Any]]) -> None:
+    for plugins in listed.values():
+        for name, schema in plugins.items():
+            for field, described in schema["properties"].items():
+                assert described.get("title"), f"{name}.{field}"
+                assert described.get("description"), f"{name}.{field}"
+
+
+def test_it_has_the_defaults_of_the_seed_example() -> None:
+    entry = catalog.find("model", "mlp")
+    assert entry.parse({}).model_dump() == {"units": (256, 128), "dropout": (0.4, 0.3), "activation": "relu"}
+
+
+def test_it_refuses_dropout_of_another_length_than_units() -> None:
+    problems = refused(model={"name": "mlp", "options": {"units": [10, 10, 10]}})
+    assert "2 values for 3 layers" in problems["model.options.dropout"]
+
+
+@pytest.mark.parametrize("value", [0, 65, True, "two", [], [1, 1], [-1], [0.5], None])
+def test_it_refuses_devices_that_are_neither_count_nor_indexes(value: Any) -> None:
+    assert list(refused(strategy={"name": "mirrored", "options": {"devices": value}})) == ["strategy.options.devices"]
+
+
+def test_it_lays_out_a_replica_for_each_part_of_a_split_device() -> None:
+    layout = parse(seed_with(strategy={"name": "mirrored", "options": {"devices": [0, 3], "split": 2}})).layout
+    assert layout.replicas == 4
+    assert layout.processes[0].indexes == (0, 3)
+    assert not layout.clustered
+
+
+def test_it_lays_out_a_process_for_each_worker() -> None:
+    strategy = {"name": "multi_worker_mirrored", "options": {"workers": 4, "devices_per_worker": 2}}
+    layout = parse(seed_with(strategy=strategy)).layout
+    assert [process.name for process in layout.processes] == ["worker-0", "worker-1", "worker-2", "worker-3"]
+    assert layout.replicas == 8
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "path"),
+    [
+        ("mirrored", {"device_type": "cpu", "cross_device_ops": "nccl"}, "strategy.options.cross_device_ops"),
+        ("mirrored", {"split": 2, "cross_device_ops": "nccl"}, "strategy.options.cross_device_ops"),
+        ("multi_worker_mirrored", {"device_type": "cpu", "communication": "nccl"}, "strategy.options.communication"),
+        (
+            "multi_worker_mirrored",
+            {"device_type": "cpu", "devices_per_worker": 2},
+            "strategy.options.devices_per_worker",
+        ),
+    ],
+)
+def test_it_refuses_what_a_strategy_cannot_honour(name: str, options: dict[str, Any], path: str) -> None:
+    assert path in refused(strategy={"name": name, "options": options})
+
+
+def test_it_refuses_pictures_too_small_for_the_network() -> None:
+    problems = refused(model={"name": "cnn", "options": {"filters": [8, 8, 8, 8]}})
+    assert "Give at most 3 values" in problems["model.options.filters"]
+
+
+def test_it_refuses_a_network_for_pictures_on_anything_else() -> None:
+    entry = catalog.find("model", "cnn")
+    [problem] = entry.module.check(entry.parse({}), DatasetInfo(shape=(30,), classes=2, samples=10))
+    assert problem.path == "name"
+
+
+def test_it_refuses_synthetic_images_that_fit_no_memory() -> None:
+    options = {"shape": [1024, 1024, 3], "samples": 1_000_000}
+    problems = refused(dataset={"name": "synthetic_images", "options": options})
+    assert "at most 317 fit" in problems["dataset.options.samples"]
+
+
+def test_it_lists_every_problem_of_a_refused_spec_and_exits_with_2(tmp_path: Path) -> None:
+    spec = tmp_path / "spec.yaml"
+    spec.write_text(json.dumps(seed_with(training={"epochs": 0, "global_batch": -1})))
+    command = [sys.executable, "-m", "workers.training", str(spec), "--out", str(tmp_path / "out")]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 2
+    assert "training.epochs" in done.stderr
+    assert "training.global_batch" in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_it_keeps_an_earlier_run(tmp_path: Path) -> None:
+    spec, out = tmp_path / "spec.yaml", tmp_path / "out"
+    out.mkdir()
+    (out / "events.jsonl").write_text("precious")
+    spec.write_text(json.dumps(seed_with()))
+    command = [sys.executable, "-m", "workers.training", str(spec), "--out", str(out)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 2
+    assert "--overwrite" in done.stderr
+    assert (out / "events.jsonl").read_text() == "precious"

@@ -1,0 +1,84 @@
+"""Tells hosts to launch and to stop, again and again until their supervisors are heard: both orders are idempotent."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from datetime import timedelta
+
+import redis
+from django.conf import settings
+from django.db.models import Exists, OuterRef, Q, QuerySet
+
+from webapp.cluster import broker
+from webapp.cluster.clock import database_now
+from webapp.jobs.models import State, Supervisor
+from webapp.jobs.notices import client
+from workers.contract.wire import COMMITTED_TTL, ORDER, attempt_key, host_queue
+
+LAUNCH_AGAIN = timedelta(seconds=5)
+STOP_AGAIN = timedelta(seconds=3)
+QUEUE_LIMIT = 4
+"""A host whose queue holds so much is not reading it; more copies would not make it."""
+
+log = logging.getLogger(__name__)
+
+
+def dispatch() -> int:
+    """Send what is due; how many orders were sent. Raises broker.BrokerAway."""
+    launches, stops = list(_due_launches()), list(_due_stops())
+    if not launches and not stops:
+        return 0
+    with broker.connect() as connection:
+        sent = 0
+        for supervisor in _not_congested(launches):
+            assignment = supervisor.attempt.assignment
+            broker.send(connection, broker.LAUNCH, host=supervisor.host, args=[assignment])
+            Supervisor.objects.filter(pk=supervisor.pk).update(sent=database_now())
+            sent += 1
+        for supervisor in _not_congested(stops):
+            broker.send(connection, broker.STOP, host=supervisor.host, args=[supervisor.attempt_id])
+            Supervisor.objects.filter(pk=supervisor.pk).update(stop_sent=database_now())
+            sent += 1
+    return sent
+
+
+def void(attempts: Iterable[int]) -> None:
+    """Order the supervisors of attempts that were ended without them to kill their gangs. Raises broker.BrokerAway."""
+    ids = list(attempts)
+    if not ids:
+        return
+    pipe = client(settings.REDIS_URL).pipeline(transaction=False)
+    for attempt in ids:
+        pipe.hset(attempt_key(attempt), ORDER, "void")
+        pipe.expire(attempt_key(attempt), COMMITTED_TTL)
+    try:
+        pipe.execute()
+    except redis.RedisError as error:
+        raise broker.BrokerAway(str(error)) from error
+
+
+def _due_launches() -> QuerySet[Supervisor]:
+    again = Q(sent__isnull=True) | Q(sent__lt=database_now() - LAUNCH_AGAIN)
+    return _living().filter(again, heard__isnull=True, attempt__job__state__in=(State.STARTING, State.RUNNING))
+
+
+def _due_stops() -> QuerySet[Supervisor]:
+    """Of jobs that are to stop, and of gangs of which one host is done and not well."""
+    broken = Supervisor.objects.filter(attempt=OuterRef("attempt"), outcome__in=("failed", "cancelled"))
+    stopping = Q(attempt__job__state=State.STOPPING) | Exists(broken)
+    again = Q(stop_sent__isnull=True) | Q(stop_sent__lt=database_now() - STOP_AGAIN)
+    return _living().filter(stopping, again)
+
+
+def _living() -> QuerySet[Supervisor]:
+    living = Supervisor.objects.filter(attempt__ended__isnull=True, outcome="")
+    return living.select_related("attempt").order_by("attempt_id", "host")
+
+
+def _not_congested(supervisors: list[Supervisor]) -> list[Supervisor]:
+    connection = client(settings.REDIS_URL)
+    depths: dict[str, int] = {}
+    for host in {supervisor.host for supervisor in supervisors}:
+        depths[host] = int(connection.llen(host_queue(host)))
+    return [s for s in supervisors if s.sent is None or depths[s.host] < QUEUE_LIMIT]

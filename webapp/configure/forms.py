@@ -1,0 +1,188 @@
+"""The new-job form, made of the catalog and the contract: what was typed becomes a spec, and a spec what is typed."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from pydantic import BaseModel
+
+from webapp.configure.fields import Field, fields_of
+from workers.contract import catalog
+from workers.contract.catalog import FOLDERS, Kind
+from workers.contract.problems import Problem
+from workers.contract.spec import OPTIMIZERS, VERSION, Training
+
+Typed = Mapping[str, str]
+"""What stands in each field, by the field's name. Fields of choices that are not taken are there too."""
+
+LENGTHS: Final = ("epochs", "steps")
+PREFERRED: dict[Kind, str] = {"dataset": "digits", "model": "mlp", "strategy": "mirrored"}
+OPTIMIZER = "training.optimizer"
+BASIC = ("global_batch", "learning_rate_scaling", "warmup_steps", "validation_split", "seed", "shuffle")
+
+
+@functools.cache
+def option_fields(kind: Kind, name: str) -> tuple[Field, ...]:
+    """The fields of one plugin's options."""
+    return _fields(catalog.entries(kind)[name].options, path=f"{kind}.options", name=f"{kind}.{name}")
+
+
+@functools.cache
+def optimizer_fields(name: str) -> tuple[Field, ...]:
+    """The fields of one optimizer."""
+    return _fields(OPTIMIZERS[name], path=OPTIMIZER, name=f"optimizer.{name}", skip=("name",))
+
+
+@functools.cache
+def training_fields() -> dict[str, Field]:
+    """The fields of the training settings, but for the optimizer's, by key."""
+    fields = _fields(Training, path="training", name="training", skip=("optimizer",))
+    return {field.path.removeprefix("training."): field for field in fields}
+
+
+def _fields(model: type[BaseModel], *, path: str, name: str, skip: tuple[str, ...] = ()) -> tuple[Field, ...]:
+    return fields_of(model.model_json_schema(), path=path, name=name, skip=skip)
+
+
+def all_fields() -> Iterable[Field]:
+    """Every field of the page that the catalog or the contract declares."""
+    for kind in FOLDERS:
+        for name in catalog.entries(kind):
+            yield from option_fields(kind, name)
+    for name in OPTIMIZERS:
+        yield from optimizer_fields(name)
+    yield from training_fields().values()
+
+
+def blank() -> dict[str, str]:
+    """What stands in the form before anybody typed: every default, and ten epochs."""
+    typed = {field.name: field.default for field in all_fields()}
+    for kind in FOLDERS:
+        known = catalog.entries(kind)
+        typed[f"{kind}.name"] = PREFERRED[kind] if PREFERRED[kind] in known else next(iter(known), "")
+    typed |= {"name": "", "tags": "", "training.length": "epochs", "training.epochs": "10", "training.steps": "1000"}
+    typed[f"{OPTIMIZER}.name"] = "rmsprop"
+    return typed
+
+
+def typed_from_post(data: Mapping[str, str]) -> dict[str, str]:
+    """Everything that was sent, kept as it was typed; a box that was not sent was not ticked."""
+    typed = {key: value[:100_000] for key, value in data.items()}
+    boxes = {field.name for field in all_fields() if field.widget == "checkbox"}
+    return typed | {name: "on" if data.get(name) == "on" else "off" for name in boxes}
+
+
+def spec_from_form(data: Typed) -> dict[str, Any]:
+    """The spec that was typed, as plain JSON types and not yet checked; `workers.contract.spec.parse` does that."""
+    choices = {kind: _choice(kind, data) for kind in FOLDERS}
+    spec: dict[str, Any] = {"version": VERSION, "name": data.get("name", "").strip(), "kind": "train"}
+    spec |= {kind: choices[kind] for kind in ("dataset", "model", "strategy")}
+    spec["training"] = _training(data)
+    tags = data.get("tags", "").replace(",", " ").split()
+    if tags:
+        spec["tags"] = tags
+    spec["name"] = spec["name"] or suggest_name(spec)
+    return spec
+
+
+def form_from_spec(spec: Mapping[str, Any]) -> dict[str, str]:
+    """What is typed to get `spec` (plain JSON types, possibly faulty); everything else has its default."""
+    typed = blank()
+    typed["name"] = str(spec.get("name") or "")
+    typed["tags"] = ", ".join(str(tag) for tag in spec.get("tags") or ())
+    for kind in FOLDERS:
+        choice = _mapping(spec.get(kind))
+        name = typed[f"{kind}.name"] = str(choice.get("name") or "")
+        fields = option_fields(kind, name) if name in catalog.entries(kind) else ()
+        typed |= _write(fields, _mapping(choice.get("options")))
+    training = _mapping(spec.get("training"))
+    typed |= _write(training_fields().values(), training)
+    typed["training.length"] = "steps" if training.get("steps") is not None else "epochs"
+    optimizer = _mapping(training.get("optimizer"))
+    name = typed[f"{OPTIMIZER}.name"] = str(optimizer.get("name") or "rmsprop")
+    return typed | _write(optimizer_fields(name) if name in OPTIMIZERS else (), optimizer)
+
+
+def suggest_name(spec: Mapping[str, Any]) -> str:
+    """`mlp on digits, mirrored x2`"""
+    dataset, model, strategy = (
+        str(_mapping(spec.get(kind)).get("name", "")) for kind in ("dataset", "model", "strategy")
+    )
+    times = _replicas(strategy, _mapping(_mapping(spec.get("strategy")).get("options")))
+    return f"{model} on {dataset}, {strategy.replace('_', ' ')}{f' x{times}' if times > 1 else ''}"[:120]
+
+
+def field_at(path: str, data: Typed) -> str | None:
+    """Name of the field that a problem's path means under the choices made; None when no field is meant.
+
+    A path may go deeper than its field (`model.options.units.1`) or stop at a choice (`strategy.options`).
+    """
+    length = data.get("training.length", "epochs")
+    names = {"name": "name", "tags": "tags", "training": f"training.{length}", OPTIMIZER: f"{OPTIMIZER}.name"}
+    for kind in FOLDERS:
+        chosen = data.get(f"{kind}.name", "")
+        names |= dict.fromkeys((kind, f"{kind}.name", f"{kind}.options"), f"{kind}.name")
+        if chosen in catalog.entries(kind):
+            names |= {field.path: field.name for field in option_fields(kind, chosen)}
+    names |= {field.path: field.name for field in training_fields().values()}
+    names |= {field.path: field.name for field in optimizer_fields(_optimizer(data))}
+    names[f"{OPTIMIZER}.name"] = f"{OPTIMIZER}.name"
+    parts = path.split(".")
+    known = (".".join(parts[:length]) for length in range(len(parts), 0, -1))
+    return next((names[one] for one in known if one in names), None)
+
+
+def has_field(problem: Problem, data: Typed) -> bool:
+    """Whether the form can show the fault where it is; an unknown key has no field."""
+    return field_at(problem.path, data) is not None and problem.message != "is not a known field"
+
+
+def _choice(kind: Kind, data: Typed) -> dict[str, Any]:
+    name = data.get(f"{kind}.name", "")
+    fields = option_fields(kind, name) if name in catalog.entries(kind) else ()
+    return {"name": name, "options": _read(fields, data)}
+
+
+def _training(data: Typed) -> dict[str, Any]:
+    fields = training_fields()
+    length = data.get("training.length", "epochs")
+    length = length if length in LENGTHS else "epochs"
+    training = _read((fields[length],), data)
+    rest = _read((field for key, field in fields.items() if key not in LENGTHS), data)
+    name = data.get(f"{OPTIMIZER}.name", "") or "rmsprop"
+    optimizer = {"name": name, **(_read(optimizer_fields(name), data) if name in OPTIMIZERS else {})}
+    return training | {"global_batch": rest.pop("global_batch", None), "optimizer": optimizer} | rest
+
+
+def _optimizer(data: Typed) -> str:
+    name = data.get(f"{OPTIMIZER}.name", "")
+    return name if name in OPTIMIZERS else "rmsprop"
+
+
+def _read(fields: Iterable[Field], data: Typed) -> dict[str, Any]:
+    """What was typed by its key; an empty field leaves its default to the contract."""
+    values = {field.path.rpartition(".")[2]: field.read(data.get(field.name, field.default)) for field in fields}
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def _write(fields: Iterable[Field], values: Mapping[str, Any]) -> dict[str, str]:
+    keys = {field.path.rpartition(".")[2]: field for field in fields}
+    return {field.name: field.write(values[key]) for key, field in keys.items() if key in values}
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _replicas(strategy: str, options: Mapping[str, Any]) -> int:
+    entry = catalog.entries("strategy").get(strategy)
+    if entry is None:
+        return 0
+    try:
+        layout = entry.module.layout(entry.parse(dict(options)))
+    except ValueError:  # options that are not valid yet: the name then goes without a number
+        return 0
+    replicas: int = layout.replicas
+    return replicas

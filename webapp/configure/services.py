@@ -1,0 +1,24 @@
+"""The one way to submit, whoever asks: form, command line, API."""
+
+from __future__ import annotations
+
+from webapp.cluster import admission
+from webapp.jobs import services
+from webapp.jobs.models import Job
+from webapp.teams import access
+from webapp.teams.models import Team, User
+from workers.contract.problems import SpecInvalid
+from workers.contract.spec import JobSpec, check
+
+
+def submit(*, team: Team, owner: User, spec: JobSpec) -> Job:
+    """Queue `spec` for `team` and wake the control process on commit.
+
+    Raises SpecInvalid with every problem, the cluster's own refusals included, and PermissionDenied when `owner` may
+    only read in that team.
+    """
+    access.check_may_write(owner, team)
+    problems = check(spec) or admission.problems(spec)
+    if problems:
+        raise SpecInvalid(problems)
+    return services.create(team=team, owner=owner, spec=spec)

@@ -1,0 +1,94 @@
+"""A job's phase in words, and when it will be done: all out of its row, so that a list asks nothing more."""
+
+from __future__ import annotations
+
+import math
+
+from webapp.jobs.models import Job
+from webapp.jobs.states import State
+
+SENTENCES = {
+    "preparing": "preparing",
+    "importing": "importing TensorFlow",
+    "connecting": "connecting the processes",
+    "loading": "loading the data",
+    "building": "building the model",
+    "compiling": "compiling the first step",
+}
+
+
+def phase_text(job: Job) -> str:
+    """What a person would answer when asked what the job is doing."""
+    match job.state:
+        case State.QUEUED:
+            return f"queued: {job.reason}" if job.reason else "queued"
+        case State.STARTING:
+            return _starting(job)
+        case State.RUNNING:
+            return _starting(job) if job.processes_up < job.processes_total else _running(job)
+        case State.STOPPING:
+            return "stopping" if job.stop_requested else "stopping: one host has failed, ending the others"
+        case _:
+            return _ended(job)
+
+
+def position(job: Job) -> str:
+    """`step 1,240 of 6,000`"""
+    return f"step {job.step:,} of {max(job.total_steps, job.step):,}"
+
+
+def progress(job: Job) -> float:
+    """The part of its steps that is done, 0 to 1."""
+    if job.state == State.SUCCEEDED:
+        return 1.0
+    return min(1.0, job.step / job.total_steps) if job.total_steps else 0.0
+
+
+def eta_seconds(job: Job) -> float | None:
+    """Seconds until the last step at the present pace; None while there is no pace to go by."""
+    if job.state != State.RUNNING or not job.step:
+        return None
+    pace = step_seconds(job)
+    return max(0, job.total_steps - job.step) * pace if pace is not None else None
+
+
+def step_seconds(job: Job) -> float | None:
+    """Seconds one step takes now: as reported, else out of the throughput."""
+    reported = _positive(job.latest.get("step_time"))
+    if reported is not None:
+        return reported
+    throughput = _positive(job.latest.get("throughput"))
+    return job.global_batch / throughput if throughput is not None else None
+
+
+def _starting(job: Job) -> str:
+    return f"starting: {job.processes_up} of {_count(job.processes_total, 'process', 'processes')} up"
+
+
+def _ended(job: Job) -> str:
+    if job.state == State.SUCCEEDED:
+        return f"finished {_count(job.step, 'step')}"
+    verb = "failed" if job.state == State.FAILED else "stopped"
+    return f"{verb} at {position(job)}" if job.step else f"{verb} before its first step"
+
+
+def _running(job: Job) -> str:
+    match job.phase:
+        case "training":
+            return position(job) if job.step else "taking the first step"
+        case "evaluating":
+            return job.phase_detail or f"evaluating after {position(job)}"
+        case "saving":
+            return job.phase_detail or "saving the model"
+        case phase:
+            return job.phase_detail or SENTENCES.get(phase, "starting")
+
+
+def _count(number: int, one: str, many: str = "") -> str:
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def _positive(value: object) -> float | None:
+    if isinstance(value, int | float) and math.isfinite(value) and value > 0:
+        return float(value)
+    return None

@@ -1,0 +1,144 @@
+"""Applies what hosts tell to the job's row: position, newest values, phases, and the end.
+
+Ingest calls `apply` many times a second inside its own transaction, so a batch of points costs one read and one UPDATE.
+Points, artifacts and facts of processes are welcome after the attempt has ended; changes of state are not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from django.db import transaction
+from django.db.models import F
+
+from webapp.jobs import conclusion, processes, transitions
+from webapp.jobs.figures import extend_spark, finite, jsonable
+from webapp.jobs.models import Attempt, Job
+from webapp.jobs.moments import moment
+from webapp.jobs.states import State
+from workers.contract import events as ev
+
+SERIES_LIMIT = 500
+"""Newest values kept on the row; a plugin that invents names without end must not make it grow without end."""
+
+
+def apply(*, attempt: Attempt, process: str, events: Iterable[ev.Event]) -> bool:
+    """Apply the events of one process (or of `supervisor@<host>`), in order; the caller commits.
+
+    True when something that a page shows has changed.
+    """
+    batch = list(events)
+    if not batch:
+        return False
+    with transaction.atomic(savepoint=False):
+        fresh = _locked(attempt.pk)
+        return _Update(fresh, process).run(batch)
+
+
+def _locked(attempt_id: int) -> Attempt:
+    """The attempt with its job, the job's row locked: several ingest processes may hold words of one job."""
+    return (
+        Attempt.objects.select_related("job")
+        .defer("assignment", "job__spec_json", "job__log_tail")
+        .select_for_update(of=("job",))
+        .get(pk=attempt_id)
+    )
+
+
+class _Update:
+    """One call of `apply`: collects the columns that change, then writes them at once."""
+
+    def __init__(self, attempt: Attempt, process: str) -> None:
+        self.attempt, self.job, self.process = attempt, attempt.job, process
+        self.fields: dict[str, Any] = {}
+        self.changed = False
+
+    def run(self, batch: Sequence[ev.Event]) -> bool:
+        for event in batch:
+            self._take(event)
+        if self.fields:
+            Job.objects.filter(pk=self.job.pk).update(revision=F("revision") + 1, **self.fields)
+            self.changed = True
+        for event in batch:
+            if isinstance(event, ev.Ended):
+                self.changed |= conclusion.take(self.attempt, host=event.process.partition("@")[2], event=event)
+        return self.changed
+
+    def _take(self, event: ev.Event) -> None:
+        match event:
+            case ev.Points():
+                self._points(event)
+            case ev.Phase():
+                self._phase(event)
+            case ev.Started():
+                self._started(event)
+            case ev.Artifact():
+                kept = [known for known in self._get("artifacts") if known["name"] != event.name]
+                new = {"name": event.name, "path": event.path, "bytes": event.bytes, "sha256": event.sha256}
+                self.fields["artifacts"] = [*kept, new]
+            case ev.Finished():
+                self._latest(event.metrics)
+                self._position(event.step, 0)
+            case ev.Failed() | ev.Spawned() | ev.Exited():
+                self.changed |= processes.take(self.attempt, event)
+
+    def _get(self, field: str) -> Any:
+        return self.fields.get(field, getattr(self.job, field))
+
+    def _points(self, event: ev.Points) -> None:
+        self._position(event.step, event.epoch)
+        newest: dict[str, float] = {}
+        for series in event.series:
+            if series.replica is not None or not series.steps:
+                continue
+            newest[series.name] = series.values[-1]
+            if series.name == "loss":
+                pairs = zip(series.steps, series.values, strict=True)
+                self.fields["spark"] = extend_spark(self._get("spark"), pairs)
+                self._first_step(series.times[0])
+        self._latest(newest)
+
+    def _position(self, step: int, epoch: int) -> None:
+        if step > self._get("step"):
+            self.fields["step"] = step
+        if epoch > self._get("epoch"):
+            self.fields["epoch"] = epoch
+
+    def _latest(self, values: dict[str, float]) -> None:
+        if not values:
+            return
+        latest = {**self._get("latest"), **{name: jsonable(value) for name, value in values.items()}}
+        self.fields["latest"] = dict(list(latest.items())[:SERIES_LIMIT])
+        for column in ("loss", "accuracy", "throughput"):
+            if column in values:
+                self.fields[column] = finite(values[column])
+
+    def _first_step(self, seconds: float) -> None:
+        if self._get("first_step") is None:
+            self.fields["first_step"] = moment(seconds, after=self.job.started)
+
+    def _phase(self, event: ev.Phase) -> None:
+        self._heard(event)
+        if self.attempt.ended is None and processes.is_chief(self.attempt, self.process):
+            self.fields["phase"] = event.phase
+            self.fields["phase_detail"] = event.detail[:300]
+
+    def _started(self, event: ev.Started) -> None:
+        self._heard(event)
+        self.fields |= {
+            "started_info": event.model_dump(mode="json"),
+            "replicas": len(event.replicas),
+            "total_steps": event.total_steps,
+            "steps_per_epoch": event.steps_per_epoch,
+            "global_batch": event.global_batch,
+        }
+
+    def _heard(self, event: ev.Phase | ev.Started) -> None:
+        phase = event.phase if isinstance(event, ev.Phase) else "building"
+        up = processes.enter(self.attempt, self.process, phase)
+        if up is not None:
+            self.fields["processes_up"] = up
+        self.changed = True
+        if self.attempt.ended is None and self.job.state == State.STARTING and transitions.run(self.job.pk):
+            self.job.state = State.RUNNING

@@ -1,0 +1,80 @@
+"""Jobs on a terminal: aligned tables for people, JSON for scripts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from webapp.jobs.models import Job
+
+COLUMNS = ("id", "state", "name", "step", "loss", "samples/s", "strategy", "owner", "phase")
+
+
+def find_job(given: str) -> Job:
+    """The job of that number. Raises CommandError naming the remedy."""
+    if given.isdecimal() and len(given) < 19:
+        job = Job.objects.select_related("team", "owner").filter(pk=int(given)).first()
+        if job is not None:
+            return job
+    raise CommandError(f"job: there is no job {given!r}. `manage.py jobs` lists those there are.")
+
+
+def as_json(value: object) -> str:
+    """One document, readable."""
+    return json.dumps(value, indent=2, ensure_ascii=False)
+
+
+def table(rows: Sequence[Mapping[str, Any]]) -> str:
+    """The `row` messages as lines of aligned columns."""
+    lines = [COLUMNS, *(_cells(row) for row in rows)]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(COLUMNS))]
+    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in lines)
+
+
+def summary(message: Mapping[str, Any]) -> str:
+    """A `job` message as a person reads it."""
+    lines = [
+        f"{message['name']}  (job {message['id']})",
+        f"{message['state_label']}: {message['phase_text']}",
+        f"{message['dataset']}, {message['model']}, {message['strategy']} on {_count(message['replicas'])}",
+    ]
+    if message["cause"]:
+        lines.append(message["cause"])
+    lines += [f"  {name:<24} {figure(value)}" for name, value in message["latest"].items()]
+    lines += [_process(process) for process in message["processes"]]
+    if message["log_tail"]:
+        lines += [f"The last lines of {message['failed_process'] or 'its log'}:", message["log_tail"].rstrip()]
+    return "\n".join(lines)
+
+
+def figure(value: object) -> str:
+    """Six significant digits; words like NaN as they are."""
+    return f"{value:,.6g}" if isinstance(value, int | float) else str(value if value is not None else "")
+
+
+def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
+    position = f"{row['step']:,}/{row['total_steps']:,}"
+    name = row["name"] if len(row["name"]) <= 40 else row["name"][:39] + "…"
+    return (
+        str(row["id"]),
+        row["state"],
+        name,
+        position,
+        figure(row["loss"]),
+        figure(row["throughput"]),
+        row["strategy"],
+        row["owner"],
+        row["phase_text"],
+    )
+
+
+def _count(replicas: int) -> str:
+    return "1 replica" if replicas == 1 else f"{replicas} replicas"
+
+
+def _process(process: Mapping[str, Any]) -> str:
+    ended = "" if process["exit"] is None else f", ended with {process['exit']}"
+    return f"  {process['name']} on {process['host']} ({', '.join(process['devices'])}) {process['phase']}{ended}"

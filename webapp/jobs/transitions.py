@@ -1,0 +1,96 @@
+"""Every change of a job's state: a filtered UPDATE each, whose row count says whether we won.
+
+SQLite and PostgreSQL both evaluate the filter again on the newest row, so of two processes that try, one gets True.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+from django.db.models import F
+from django.utils import timezone
+
+from webapp.jobs import notices
+from webapp.jobs.models import Attempt, Job
+from webapp.jobs.states import ENDED, ON_HOSTS, State
+
+CAUSE_LENGTH = 1000
+
+
+def _change(job_id: int, states: tuple[State, ...], **fields: Any) -> bool:
+    rows = Job.objects.filter(pk=job_id, state__in=states).update(revision=F("revision") + 1, **fields)
+    return rows == 1
+
+
+def start(job_id: int, *, processes: int, at: datetime) -> bool:
+    """QUEUED -> STARTING: it has its devices."""
+    return _change(
+        job_id, (State.QUEUED,), state=State.STARTING, reason="", started=at, processes_total=processes, processes_up=0
+    )
+
+
+def run(job_id: int) -> bool:
+    """STARTING -> RUNNING: a process of it was heard."""
+    return _change(job_id, (State.STARTING,), state=State.RUNNING)
+
+
+def begin_stopping(job_id: int, *, by: str) -> bool:
+    """STARTING, RUNNING -> STOPPING: a person wants it to end."""
+    fields = {"state": State.STOPPING, "stop_requested": timezone.now(), "stop_requested_by": by}
+    return _change(job_id, (State.STARTING, State.RUNNING), **fields)
+
+
+def end_others(job_id: int) -> bool:
+    """STARTING, RUNNING -> STOPPING: one host is done and not well, so the others have to end too."""
+    return _change(job_id, (State.STARTING, State.RUNNING), state=State.STOPPING)
+
+
+def cancel_queued(job_id: int, *, by: str) -> bool:
+    """QUEUED -> CANCELLED at once: nothing runs yet."""
+    now = timezone.now()
+    fields = {"state": State.CANCELLED, "stop_requested": now, "stop_requested_by": by, "ended": now, "reason": ""}
+    return _change(job_id, (State.QUEUED,), cause=_cut(f"Cancelled by {by}." if by else "Cancelled."), **fields)
+
+
+def fail_queued(job_id: int, *, cause: str) -> bool:
+    """QUEUED -> FAILED: it can never start (its plugin is gone)."""
+    return _change(job_id, (State.QUEUED,), state=State.FAILED, ended=timezone.now(), reason="", cause=_cut(cause))
+
+
+def wait(job_id: int, *, reason: str) -> bool:
+    """Store why a queued job waits; False when that is no news or it does not wait any more."""
+    rows = Job.objects.filter(pk=job_id, state=State.QUEUED).exclude(reason=reason[:500])
+    return rows.update(reason=reason[:500], revision=F("revision") + 1) == 1
+
+
+def end(
+    attempt: Attempt,
+    *,
+    state: State,
+    cause: str = "",
+    failed_process: str = "",
+    log_tail: str = "",
+    at: datetime | None = None,
+) -> bool:
+    """End the attempt and, with it, its job; from now on state changes from its hosts are refused.
+
+    False when either had ended already. The control process is woken to give the devices to the next.
+    """
+    if state not in ENDED:
+        raise ValueError(f"state: {state} is not an end. Use one of {', '.join(ENDED)}")
+    at = at or timezone.now()
+    with transaction.atomic():
+        fields = {"cause": _cut(cause), "failed_process": failed_process[:40], "log_tail": log_tail}
+        won = Attempt.objects.live().filter(pk=attempt.pk).update(ended=at) == 1 and _change(
+            attempt.job_id, ON_HOSTS, state=state, ended=at, **fields
+        )
+        if won:
+            notices.changed([attempt.job_id])
+            notices.wake_control()
+    return won
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= CAUSE_LENGTH else text[: CAUSE_LENGTH - 1] + "…"

@@ -1,0 +1,1 @@
+"""The training host: says what it has, runs the gangs it is given, ships what they write."""

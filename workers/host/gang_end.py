@@ -1,0 +1,89 @@
+"""Follows the deaths in a gang to its end: when the rest must go, and what is written of it."""
+
+from __future__ import annotations
+
+import time
+
+from workers.contract.assignment import Assignment
+from workers.gang import Gang, ProcessExit
+from workers.host.journal import Journal, last_failure, tail_bytes
+from workers.host.verdict import SYMPTOMS, Verdict, Witness, judge
+
+SETTLE_SECONDS = 0.5
+"""Time for the cause to show after a death that another process must have caused."""
+FAREWELL_SECONDS = 60.0
+"""Time for the other processes to end once the chief did all that was asked for."""
+STDERR_BYTES = 64 * 1024
+
+
+class GangEnd:
+    """Told of every exit, in order."""
+
+    def __init__(self, gang: Gang, assignment: Assignment, journal: Journal) -> None:
+        self._gang = gang
+        self._assignment = assignment
+        self._journal = journal
+        self._exits: list[ProcessExit] = []
+        self._after_stop: set[str] = set()
+        self._deadline: float | None = None
+
+    def hear(self, exits: list[ProcessExit]) -> None:
+        """Take over and write down what the gang told."""
+        for end in exits:
+            self._exits.append(end)
+            self._journal.exited(end)
+            if not end.succeeded:
+                self._by(SETTLE_SECONDS if self._is_symptom(end) else 0.0)
+            elif end.name == self._chief:
+                self._by(FAREWELL_SECONDS)
+
+    @property
+    def over(self) -> bool:
+        """Whether those that still run must be ended now."""
+        return self._deadline is not None and time.monotonic() >= self._deadline
+
+    def verdict(self) -> Verdict:
+        """End the rest and say why it came so."""
+        self._end_rest()
+        bad = [end for end in self._exits if not end.succeeded]
+        chief_did_all = any(end.name == self._chief and end.succeeded for end in self._exits)
+        if not bad or (chief_did_all and all(end.name in self._after_stop for end in bad)):
+            return Verdict("succeeded")
+        return judge([self._witness(end) for end in bad])
+
+    def broken_off(self, verdict: Verdict) -> Verdict:
+        """End the gang for a reason from outside. Whoever had done all by then has succeeded all the same."""
+        was_running = self._gang.running
+        self._end_rest()
+        if not was_running and self._exits and all(end.succeeded for end in self._exits):
+            return Verdict("succeeded")
+        return verdict
+
+    @property
+    def _chief(self) -> str:
+        processes = self._assignment.processes
+        return next((p for p in processes if p.role == "chief"), processes[0]).name
+
+    def _end_rest(self) -> None:
+        self.hear(self._gang.poll())
+        late = self._gang.stop()
+        self._after_stop = {end.name for end in late}
+        self.hear(late)
+
+    def _by(self, seconds: float) -> None:
+        deadline = time.monotonic() + seconds
+        self._deadline = deadline if self._deadline is None else min(self._deadline, deadline)
+
+    def _is_symptom(self, end: ProcessExit) -> bool:
+        failed = last_failure(self._gang.run, end.name)
+        return failed is not None and failed.reason in SYMPTOMS
+
+    def _witness(self, end: ProcessExit) -> Witness:
+        run = self._gang.run
+        return Witness(
+            exit=end,
+            order=self._exits.index(end),
+            ours=end.name in self._after_stop,
+            failed=last_failure(run, end.name),
+            stderr=tail_bytes(run / "logs" / f"{end.name}.stderr", STDERR_BYTES).decode(errors="replace"),
+        )

@@ -1,0 +1,27 @@
+"""The two tasks of a training host. Both may come twice, late, or in the wrong order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from workers.celery import app
+from workers.host import launching
+from workers.host.settings import HostSettings
+
+
+@app.task(name="workers.tasks.launch")  # type: ignore[untyped-decorator]
+def launch(assignment: dict[str, Any]) -> None:
+    """Start the attempt's supervisor here; does nothing when it runs or has ended.
+
+    Raises ValueError when the assignment names no attempt.
+    """
+    launching.launch(HostSettings().lockstep_runs, assignment)
+
+
+@app.task(name="workers.tasks.stop")  # type: ignore[untyped-decorator]
+def stop(attempt: int) -> None:
+    """Leave the stop mark, which the supervisor heeds at once and a later one before it starts anything.
+
+    Raises ValueError when `attempt` is no number of an attempt.
+    """
+    launching.stop(HostSettings().lockstep_runs, attempt)

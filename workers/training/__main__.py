@@ -1,0 +1,121 @@
+"""A job by hand: `python -m workers.training SPEC.yaml --out DIR`, with no server, no Redis and no database.
+
+Events go to stdout as JSON lines and to DIR/events.jsonl, the model to DIR/model.keras, words for people to stderr.
+Exit codes: 0 succeeded, 1 failed, 2 the spec or the folder was refused, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import signal
+import sys
+import time
+from pathlib import Path
+from types import FrameType
+from typing import NoReturn
+
+from workers.contract.problems import SpecInvalid
+from workers.contract.spec import JobSpec, parse
+from workers.gang import Gang, NoFreePort, ProcessExit
+from workers.training.following import Followed, log_tail
+from workers.training.here import HOST, place_here
+
+LEFT_BY_A_RUN = ("events", "logs", "places", "events.jsonl", "model.keras")
+GRACE_SECONDS = 2.0
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The exit code, see the module."""
+    parser = argparse.ArgumentParser(prog="python -m workers.training", description="Run a training job by hand.")
+    parser.add_argument("spec", type=Path, help="a lockstep/v1 document, YAML or JSON")
+    parser.add_argument("--out", type=Path, required=True, help="folder for events.jsonl, model.keras and logs")
+    parser.add_argument("--overwrite", action="store_true", help="delete what an earlier run left in the folder")
+    chosen = parser.parse_args(arguments)
+    try:
+        spec = parse(chosen.spec.read_bytes())
+        processes = place_here(spec)
+    except OSError as error:
+        return _say(2, f"{chosen.spec} cannot be read: {error.strerror}")
+    except SpecInvalid as error:
+        return _say(2, f"{chosen.spec} is refused:", *(f"  {problem}" for problem in error.problems))
+    refusal = _prepare(chosen.out, overwrite=chosen.overwrite)
+    if refusal:
+        return _say(2, refusal)
+    signal.signal(signal.SIGTERM, _interrupt)
+    return _run(spec, Gang(chosen.out, spec, processes, HOST, GRACE_SECONDS), chosen.out)
+
+
+def _prepare(out: Path, *, overwrite: bool) -> str:
+    """Why the folder cannot be used, else nothing."""
+    present = [out / name for name in LEFT_BY_A_RUN if (out / name).exists()]
+    if present and not overwrite:
+        return f"{out} holds an earlier run ({present[0].name}). Choose another folder or add --overwrite"
+    try:
+        for path in present:
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        return f"{out} cannot be written: {error.strerror}"
+    return ""
+
+
+def _run(spec: JobSpec, gang: Gang, out: Path) -> int:
+    began = time.monotonic()
+    followed = Followed(out, sys.stdout.buffer)
+    failed: ProcessExit | None = None
+    try:
+        gang.start()
+        while gang.running and failed is None:
+            failed = next((end for end in gang.poll(timeout=0.05) if not end.succeeded), None)
+            followed.look()
+        gang.stop()
+        followed.look()
+    except KeyboardInterrupt:
+        gang.stop()
+        return _say(130, "interrupted; every process has ended")
+    except BrokenPipeError:
+        gang.stop()
+        return _say(1, "nobody reads the events any more; every process has ended")
+    except (OSError, NoFreePort) as error:
+        gang.stop()
+        return _say(1, f"the processes could not be started: {error}")
+    finally:
+        followed.close()
+    if failed is not None or followed.finished is None:
+        return _explain(failed, followed, out)
+    metrics = ", ".join(f"{name} {value:.4g}" for name, value in followed.finished.metrics.items())
+    seconds = time.monotonic() - began
+    return _say(0, f"{spec.name}: {followed.finished.step:,} steps in {seconds:.1f} s, {metrics}", f"{out}/model.keras")
+
+
+def _explain(failed: ProcessExit | None, followed: Followed, out: Path) -> int:
+    """A process that only lost another one is not the culprit when that other one said what happened to it."""
+    culprit = failed.name if failed else next(iter(followed.failures), "")
+    told = followed.failures.get(culprit)
+    if told is None or told.reason == "peer":
+        told = next((event for event in followed.failures.values() if event.reason != "peer"), told)
+    if told is not None:
+        culprit, cause = told.process, told.cause
+    elif failed is None:
+        cause = "every process ended without an error, and none said that the job is done"
+    elif failed.signal:
+        memory = "; the system may have run out of memory" if failed.signal == "SIGKILL" else ""
+        cause = f"{failed.name} was ended by {failed.signal}{memory}"
+    else:
+        cause = f"{failed.name} ended with code {failed.code}"
+    tail = log_tail(out, culprit) if culprit else ""
+    return _say(1, f"failed in {culprit or 'the gang'}: {cause}", *([f"the end of its log:\n{tail}"] if tail else []))
+
+
+def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+def _say(code: int, *lines: str) -> int:
+    print(*lines, sep="\n", file=sys.stderr)  # noqa: T201
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,98 @@
+"""Splits a dataset and decides the order of its samples, by the seed alone: never by how many replicas there are."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from workers.contract import catalog
+from workers.contract.spec import JobSpec
+from workers.training.arrays import Arrays, DataError, data_home
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+HELD_OUT = 5_318_008
+"""Seed of the validation split, a constant: jobs that differ in their seed are measured on the same examples."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Split:
+    """Examples that belong together: features [samples, *shape], targets [samples] or [samples, targets]."""
+
+    features: NDArray[Any]
+    targets: NDArray[Any]
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+
+@dataclasses.dataclass(frozen=True)
+class Data:
+    """A job's data. `validation` and `test` may be empty; `scale` brings features to what the model expects."""
+
+    training: Split
+    validation: Split
+    test: Split
+    scale: float
+
+
+@dataclasses.dataclass
+class Position:
+    """Where in the data a job stands: all that is needed to go on from there."""
+
+    step: int = 0
+    steps_per_epoch: int = 1
+
+    @property
+    def epoch(self) -> int:
+        """Of the next step, counted from 0."""
+        return self.step // self.steps_per_epoch
+
+    @property
+    def step_in_epoch(self) -> int:
+        """Of the next step, counted from 0."""
+        return self.step % self.steps_per_epoch
+
+
+def load(spec: JobSpec) -> Data:
+    """Load the job's dataset and hold out its validation part. Raises DataError."""
+    entry = catalog.find("dataset", spec.dataset.name)
+    arrays: Arrays = entry.module.load(spec.options_of("dataset"), data_home())
+    info = spec.dataset_info
+    if arrays.features.shape != (info.samples, *info.shape):
+        raise DataError(
+            f"The {entry.title} files hold {arrays.features.shape} instead of {(info.samples, *info.shape)}; "
+            f"delete them from {data_home() / 'datasets'} so that they are fetched again."
+        )
+    training, validation = _hold_out(arrays, info.validation_samples(spec.training.validation_split))
+    nothing = Split(arrays.features[:0], arrays.targets[:0])
+    test = nothing
+    if arrays.test_features is not None and arrays.test_targets is not None:
+        test = Split(arrays.test_features, arrays.test_targets)
+    return Data(training, validation, test, arrays.scale)
+
+
+def _hold_out(arrays: Arrays, count: int) -> tuple[Split, Split]:
+    if not count:
+        return Split(arrays.features, arrays.targets), Split(arrays.features[:0], arrays.targets[:0])
+    order = np.random.default_rng(HELD_OUT).permutation(len(arrays.features))
+    kept, held = np.sort(order[count:]), np.sort(order[:count])
+    return Split(arrays.features[kept], arrays.targets[kept]), Split(arrays.features[held], arrays.targets[held])
+
+
+def epoch_order(samples: int, *, seed: int, epoch: int, shuffle: bool) -> NDArray[np.int32]:
+    """The samples' indexes in the order of one epoch (counted from 0), int32 [samples]."""
+    if not shuffle:
+        return np.arange(samples, dtype=np.int32)
+    return np.random.default_rng((seed, epoch)).permutation(samples).astype(np.int32)
+
+
+def replica_batches(order: NDArray[np.int32], *, global_batch: int, replicas: int, replica: int) -> NDArray[np.int32]:
+    """One replica's share of each whole global batch: int32 [steps, global_batch / replicas]."""
+    share = global_batch // replicas
+    steps = len(order) // global_batch
+    batches = order[: steps * global_batch].reshape(steps, global_batch)
+    return np.ascontiguousarray(batches[:, replica * share : (replica + 1) * share])

@@ -1,0 +1,99 @@
+"""Fashion-MNIST, through Keras and its cache."""
+
+from __future__ import annotations
+
+import gzip
+import struct
+import zlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from workers.contract.base import Options as _Options
+from workers.contract.data import DatasetInfo
+from workers.training.arrays import Arrays, DataError, offline
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+title = "Fashion-MNIST"
+summary = "70,000 pictures of clothes of 28 x 28 pixels (Zalando). Harder than MNIST. Downloaded once, 31 MB."
+
+SOURCE = "https://storage.googleapis.com/tensorflow/tf-keras-datasets/"
+FILES = (
+    "train-images-idx3-ubyte.gz",
+    "train-labels-idx1-ubyte.gz",
+    "t10k-images-idx3-ubyte.gz",
+    "t10k-labels-idx1-ubyte.gz",
+)
+
+
+class Options(_Options):
+    """Nothing to choose."""
+
+
+def describe(options: Options) -> DatasetInfo:
+    """Grey pictures, ten classes, with a test split."""
+    return DatasetInfo(shape=(28, 28, 1), classes=10, samples=60_000, test_samples=10_000, bytes_per_value=1)
+
+
+def probe(options: Options, home: Path) -> str | None:
+    """Why this host cannot load it, else None."""
+    missing = _missing(home)
+    if not missing or not offline():
+        return None
+    return f"Fashion-MNIST is not complete on this host, which works offline. {_remedy(home, missing)}"
+
+
+def load(options: Options, home: Path) -> Arrays:
+    """Features [60000, 28, 28, 1] uint8, scaled by 1/255. Raises DataError."""
+    problem = probe(options, home)
+    if problem:
+        raise DataError(problem)
+    if _missing(home):
+        _download(home)
+    images, labels, test_images, test_labels = (_read(_folder(home) / name, home) for name in FILES)
+    for pictures, classes in ((images, labels), (test_images, test_labels)):
+        if pictures.shape[1:] != (28, 28) or len(pictures) != len(classes):
+            raise DataError(f"{_folder(home)} does not hold Fashion-MNIST. {_remedy(home, FILES)}")
+    return Arrays(
+        images[..., None], labels.astype("int32"), test_images[..., None], test_labels.astype("int32"), scale=1 / 255
+    )
+
+
+def _folder(home: Path) -> Path:
+    return home / "datasets" / "fashion-mnist"
+
+
+def _missing(home: Path) -> tuple[str, ...]:
+    return tuple(name for name in FILES if not (_folder(home) / name).exists())
+
+
+def _remedy(home: Path, names: tuple[str, ...]) -> str:
+    return f"Put {', '.join(names)} from {SOURCE} into {_folder(home)}."
+
+
+def _read(file: Path, home: Path) -> NDArray[Any]:
+    """An IDX file: two zero bytes, type 8 (uint8), the number of dimensions, each as big-endian int32, the values."""
+    import numpy as np
+
+    try:
+        with gzip.open(file, "rb") as stream:
+            content = stream.read()
+        zeros, kind, dimensions = struct.unpack_from(">HBB", content)
+        if (zeros, kind) != (0, 8):
+            raise ValueError("not an IDX file of bytes")
+        shape = struct.unpack_from(f">{dimensions}I", content, 4)
+        return np.frombuffer(content, np.uint8, offset=4 + 4 * dimensions).reshape(shape)
+    except (OSError, EOFError, ValueError, struct.error, zlib.error) as error:
+        raise DataError(f"{file} cannot be read ({error}). Delete it. {_remedy(home, (file.name,))}") from error
+
+
+def _download(home: Path) -> None:
+    import keras
+
+    try:
+        keras.datasets.fashion_mnist.load_data()
+    except Exception as error:
+        raise DataError(f"Fashion-MNIST cannot be downloaded ({error}). {_remedy(home, _missing(home))}") from error
+    if _missing(home):
+        raise DataError(f"Keras did not keep Fashion-MNIST under {home}. Set KERAS_HOME to {home}.")

@@ -1,0 +1,72 @@
+"""Turns what went wrong into one sentence for people, and what to do."""
+
+from __future__ import annotations
+
+import math
+import re
+import traceback
+from typing import Literal
+
+from workers.contract.assignment import Place
+from workers.training.arrays import DataError
+from workers.training.devices import DeviceError
+
+Reason = Literal["data", "memory", "nan", "peer", "network", "device", "error"]
+LONGEST = 400
+LONGEST_TRACEBACK = 20_000
+PEER_ERRORS = {"UnavailableError", "AbortedError", "CancelledError", "DeadlineExceededError"}
+
+
+class NotFiniteError(Exception):
+    """The loss became NaN or infinite and the spec says to stop then."""
+
+    def __init__(self, step: int, value: float) -> None:
+        what = "NaN" if math.isnan(value) else "infinite"
+        super().__init__(
+            f"The loss became {what} at step {step:,}; lower the learning rate, add warm-up steps or check the data."
+        )
+        self.step = step
+
+
+OURS: dict[type[Exception], Reason] = {NotFiniteError: "nan", DataError: "data", DeviceError: "device"}
+
+
+def explain(error: BaseException, place: Place) -> tuple[Reason, str]:
+    """Reason and cause of a failure of this process."""
+    for known, reason in OURS.items():
+        if isinstance(error, known):
+            return reason, str(error)
+    kind, text = type(error).__name__, _first_line(error)
+    if isinstance(error, MemoryError) or kind == "ResourceExhaustedError":
+        return "memory", _out_of_memory(error, place)
+    if isinstance(error, OSError) and kind not in PEER_ERRORS:
+        return "error", f"{place.process.name} could not use a file: {text}"
+    if len(place.processes) > 1 and (kind in PEER_ERRORS or "collective" in text.lower()):
+        return "peer", f"{place.process.name} lost contact with another process of the job ({text})."
+    if "NCCL" in text or "CUDA" in text or "cuDNN" in text:
+        return "device", f"The device of {place.process.name} failed ({text})."
+    return "error", f"{kind}: {text}"
+
+
+def traceback_of(error: BaseException) -> str:
+    """As Python prints it, its end when it is very long; nothing when the cause says it all."""
+    if isinstance(error, tuple(OURS)):
+        return ""
+    return "".join(traceback.format_exception(error))[-LONGEST_TRACEBACK:]
+
+
+def _out_of_memory(error: BaseException, place: Place) -> str:
+    found = re.search(r"(GPU|CPU|TPU):\d+", str(error))
+    where = found.group(0) if found else f"{place.process.kind}:{place.process.devices[0]}"
+    batch = place.spec.training.global_batch
+    share = batch // max(1, place.replicas)
+    return (
+        f"Out of memory on {where} of {place.process.name} with {share:,} samples per replica; "
+        f"use a global batch smaller than {batch:,}, more replicas or a smaller model."
+    )
+
+
+def _first_line(error: BaseException) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    text = lines[0] if lines else "no message"
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"

@@ -1,0 +1,95 @@
+"""Reads how busy this process's replicas keep their devices, about once a second."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import psutil
+
+from workers.contract.layout import ProcessAssignment
+from workers.training.devices import cores
+from workers.training.reporter import Reporter, Values
+
+PERIOD_SECONDS = 1.0
+
+Gauge = Callable[[], dict[str, float]]
+
+
+class Gauges:
+    """A thread that reports `utilization` in % and `memory` in bytes of every replica of this process."""
+
+    def __init__(self, process: ProcessAssignment, reporter: Reporter) -> None:
+        self._reporter = reporter
+        self._readers = _readers(process)
+        self._end = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="gauges", daemon=True)
+
+    def start(self) -> None:
+        """Begin; the first reading covers the time from here."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """One last reading, so that short jobs have one too."""
+        self._end.set()
+        self._thread.join(timeout=2)
+
+    def _run(self) -> None:
+        ended = False
+        while not ended:
+            ended = self._end.wait(PERIOD_SECONDS)
+            now = time.time()
+            known: dict[int, dict[str, float]] = {}
+            for replica, gauge in self._readers:
+                values = known.setdefault(id(gauge), {}) or gauge()
+                known[id(gauge)] = values
+                if values:
+                    self._reporter.write(Values(None, None, now, values, replica))
+
+
+def _readers(process: ProcessAssignment) -> list[tuple[int, Gauge]]:
+    """Replica and gauge; replicas that share a device or a process share the gauge."""
+    if process.kind != "gpu":
+        gauge = _process_gauge()
+        return [(replica, gauge) for replica in process.replicas]
+    gauges = [_gpu_gauge(index) for index in process.devices]
+    return [(replica, gauges[place // process.split]) for place, replica in enumerate(process.replicas)]
+
+
+def _process_gauge() -> Gauge:
+    """The process's share of all cores it may use, in %, and its resident memory."""
+    this = psutil.Process()
+    this.cpu_percent()
+    count = cores()
+
+    def read() -> dict[str, float]:
+        return {"utilization": min(100.0, this.cpu_percent() / count), "memory": float(this.memory_info().rss)}
+
+    return read
+
+
+def _gpu_gauge(index: int) -> Gauge:
+    """NVML's figures; what a driver or a MIG slice does not offer is left out."""
+    import pynvml
+
+    def ask(function: Callable[[Any], Any], field: str) -> float | None:
+        try:
+            return float(getattr(function(pynvml.nvmlDeviceGetHandleByIndex(index)), field))
+        except pynvml.NVMLError:
+            return None
+
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError:
+        return dict
+
+    def read() -> dict[str, float]:
+        found = {
+            "utilization": ask(pynvml.nvmlDeviceGetUtilizationRates, "gpu"),
+            "memory": ask(pynvml.nvmlDeviceGetMemoryInfo, "used"),
+        }
+        return {name: value for name, value in found.items() if value is not None}
+
+    return read

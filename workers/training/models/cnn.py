@@ -1,0 +1,68 @@
+"""A small convolutional network: convolution and pooling by turns, then one dense layer."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from workers.contract.base import Options as _Options
+from workers.contract.data import DatasetInfo
+from workers.contract.problems import Problem
+
+title = "Convolutional network"
+summary = "Convolutions with pooling after each, then one dense layer. For pictures."
+
+
+class Options(_Options):
+    """How many filters, how large, and what follows them."""
+
+    filters: tuple[Annotated[int, Field(ge=1, le=4096)], ...] = Field(
+        (32, 64),
+        title="Filters",
+        description="Filters of each convolution, first to last; the picture is halved after each.",
+        min_length=1,
+        max_length=12,
+    )
+    kernel: int = Field(3, ge=1, le=15, title="Kernel", description="Height and width of each filter in pixels.")
+    units: int = Field(128, ge=1, le=65_536, title="Units", description="Width of the dense layer.")
+    dropout: float = Field(0.3, ge=0, lt=1, title="Dropout", description="Part that is dropped before the logits.")
+
+
+def check(options: Options, info: DatasetInfo) -> list[Problem]:
+    """It needs pictures that can be halved after each convolution."""
+    if len(info.shape) != 3:
+        remedy = "Choose mlp or linear, or a dataset of pictures"
+        shape = "x".join(map(str, info.shape))
+        return [Problem("name", f"needs pictures (height, width, channels), and the data is {shape}", "cnn", remedy)]
+    most = min(info.shape[:2]).bit_length() - 1
+    if len(options.filters) > most:
+        message = f"halve a picture of {info.shape[0]} x {info.shape[1]} pixels too often"
+        remedy = f"Give at most {most} values" if most else "Choose mlp or linear"
+        return [Problem("options.filters", message, list(options.filters), remedy)]
+    return []
+
+
+def build_model(inputs: tuple[int, ...], outputs: int, options: Options) -> Any:
+    """A keras.Model from [batch, height, width, channels] to float32 [batch, outputs] logits."""
+    import keras
+
+    entry = hidden = keras.Input(inputs)
+    for filters in options.filters:
+        hidden = keras.layers.Conv2D(filters, options.kernel, padding="same", activation="relu")(hidden)
+        hidden = keras.layers.MaxPooling2D()(hidden)
+    hidden = keras.layers.Dense(options.units, activation="relu")(keras.layers.Flatten()(hidden))
+    if options.dropout:
+        hidden = keras.layers.Dropout(options.dropout)(hidden)
+    return keras.Model(entry, keras.layers.Dense(outputs, dtype="float32", name="logits")(hidden), name="cnn")
+
+
+def count_parameters(inputs: tuple[int, ...], outputs: int, options: Options) -> int:
+    """Trainable weights."""
+    height, width, channels = inputs
+    depth = len(options.filters)
+    pairs = itertools.pairwise((channels, *options.filters))
+    convolutions = sum((options.kernel**2 * before + 1) * after for before, after in pairs)
+    flat = (height >> depth) * (width >> depth) * options.filters[-1]
+    return convolutions + (flat + 1) * options.units + (options.units + 1) * outputs

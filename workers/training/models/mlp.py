@@ -1,0 +1,59 @@
+"""A multilayer perceptron: dense layers with dropout after each."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, ValidationInfo, field_validator
+
+from workers.contract.base import Options as _Options
+
+title = "Multilayer perceptron"
+summary = "Dense layers with dropout after each, then logits."
+
+
+class Options(_Options):
+    """Width and dropout of each hidden layer."""
+
+    units: tuple[Annotated[int, Field(ge=1, le=65_536)], ...] = Field(
+        (256, 128), title="Units", description="Width of each hidden layer, first to last.", min_length=1, max_length=50
+    )
+    dropout: tuple[Annotated[float, Field(ge=0, lt=1)], ...] = Field(
+        (0.4, 0.3),
+        title="Dropout",
+        description="Part that is dropped after each hidden layer: as many values as there are units.",
+        max_length=50,
+        validate_default=True,
+    )
+    activation: Literal["relu", "gelu", "tanh", "silu"] = Field(
+        "relu", title="Activation", description="After each hidden layer.", json_schema_extra={"advanced": True}
+    )
+
+    @field_validator("dropout")
+    @classmethod
+    def _one_for_each_layer(cls, dropout: tuple[float, ...], info: ValidationInfo) -> tuple[float, ...]:
+        units = info.data.get("units")
+        if units is not None and len(units) != len(dropout):
+            raise ValueError(f"has {len(dropout)} values for {len(units)} layers of units: give one value per layer")
+        return dropout
+
+
+def build_model(inputs: tuple[int, ...], outputs: int, options: Options) -> Any:
+    """A keras.Model from [batch, *inputs] to float32 [batch, outputs] logits."""
+    import keras
+
+    entry = keras.Input(inputs)
+    hidden = keras.layers.Flatten()(entry)
+    for units, rate in zip(options.units, options.dropout, strict=True):
+        hidden = keras.layers.Dense(units, activation=options.activation)(hidden)
+        if rate:
+            hidden = keras.layers.Dropout(rate)(hidden)
+    return keras.Model(entry, keras.layers.Dense(outputs, dtype="float32", name="logits")(hidden), name="mlp")
+
+
+def count_parameters(inputs: tuple[int, ...], outputs: int, options: Options) -> int:
+    """Trainable weights."""
+    widths = (math.prod(inputs), *options.units, outputs)
+    return sum((width + 1) * after for width, after in itertools.pairwise(widths))

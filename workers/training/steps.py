@@ -1,0 +1,125 @@
+"""The inner loop: K steps in one device call, each the same maths under every strategy."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from workers.contract.spec import JobSpec
+from workers.training.data import Split, epoch_order, replica_batches
+from workers.training.distribution import Distribution
+from workers.training.objective import Objective
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    """What one call brought back.
+
+    `losses` are exact global means, float32 [K]; `metrics` the sums over the global batch, float32 [K];
+    `seconds_per_step` is the mean over the processes of what they handed in, so that all of them decide alike.
+    """
+
+    losses: NDArray[np.float32]
+    metrics: NDArray[np.float32]
+    seconds_per_step: float
+
+
+class Steps:
+    """Training data on the devices, and the compiled call that walks through it."""
+
+    def __init__(
+        self, distribution: Distribution, model: Any, optimizer: Any, objective: Objective, spec: JobSpec
+    ) -> None:
+        self._distribution = distribution
+        self._training = spec.training
+        self._step = _replica_step(distribution, model, optimizer, objective, spec)
+        self._call: Callable[..., Any] | None = None
+        self._samples = 0
+        self._data: tuple[Any, ...] = ()
+        self._order: Any = None
+
+    def place(self, split: Split, scale: float) -> None:
+        """Copy the training data to every replica's device, once."""
+        count = len(self._distribution.local)
+        self._samples = len(split)
+        features = self._distribution.spread([split.features] * count)
+        targets = self._distribution.spread([split.targets] * count)
+        self._data = (features, targets, self._distribution.spread([np.float32(scale)] * count))
+
+    def begin_epoch(self, epoch: int) -> None:
+        """Copy the order of an epoch (counted from 0) to the devices."""
+        order = epoch_order(self._samples, seed=self._training.seed, epoch=epoch, shuffle=self._training.shuffle)
+        batch, replicas = self._training.global_batch, self._distribution.replicas
+        shares = [
+            replica_batches(order, global_batch=batch, replicas=replicas, replica=replica)
+            for replica in self._distribution.local
+        ]
+        self._order = self._distribution.spread(shares)
+
+    def run(self, start: int, count: int, seconds_per_step: float) -> Outcome:
+        """Take `count` steps of the epoch from step `start` on; returns when they are done."""
+        import tensorflow as tf
+
+        if self._call is None:
+            self._call = tf.function(self._walk)
+        answer = self._call(
+            self._data,
+            self._order,
+            tf.constant(start),
+            tf.constant(count),
+            tf.constant(seconds_per_step, tf.float32),
+        ).numpy()
+        hint = float(answer[-1]) / self._distribution.processes
+        return Outcome(answer[:count], answer[count:-1], hint)
+
+    def _walk(self, data: tuple[Any, ...], order: Any, start: Any, count: Any, hint: Any) -> Any:
+        """Float32 [2 * count + 1]: losses, metric sums, the hint; summed over the job."""
+        import tensorflow as tf
+
+        def body(index: Any, results: Any) -> tuple[Any, Any]:
+            pair = self._distribution.run(self._step, (*data, order, start + index))
+            return index + 1, results.write(index, tf.add_n(list(self._distribution.local_values(pair))))
+
+        results = tf.TensorArray(tf.float32, size=count, element_shape=[2])
+        _, results = tf.while_loop(
+            lambda index, _: index < count, body, (tf.constant(0), results), parallel_iterations=1
+        )
+        vector = tf.concat([tf.reshape(tf.transpose(results.stack()), [-1]), hint[None]], 0)
+        return self._distribution.sum_over_processes(vector)
+
+
+def _replica_step(
+    distribution: Distribution, model: Any, optimizer: Any, objective: Objective, spec: JobSpec
+) -> Callable[..., Any]:
+    """One step of one replica: float32 [2], its part of the global loss and its metric sum."""
+    import tensorflow as tf
+
+    weights = model.trainable_variables
+    variables = [weight.value for weight in weights]
+    scaled = spec.training.mixed_precision == "float16"
+
+    def gradients_of(features: Any, targets: Any) -> tuple[list[Any], Any]:
+        with tf.GradientTape(watch_accessed_variables=False) as tape:
+            tape.watch(variables)
+            losses, metrics = objective.values(targets, model(features, training=True))
+            loss = tf.reduce_sum(losses) / spec.training.global_batch
+            target = optimizer.scale_loss(loss) if scaled else loss
+        return tape.gradient(target, variables), tf.stack([loss, tf.reduce_sum(metrics)])
+
+    if spec.training.jit:
+        gradients_of = tf.function(gradients_of, jit_compile=True)
+
+    def step(features: Any, targets: Any, scale: Any, order: Any, index: Any) -> Any:
+        rows = order[index]
+        batch = tf.cast(tf.gather(features, rows), tf.float32) * scale
+        gradients, results = gradients_of(batch, tf.gather(targets, rows))
+        optimizer.apply(distribution.sum_gradients(gradients), weights)
+        return results
+
+    return step

@@ -1,0 +1,1 @@
+"""The menu of strategies: one file each (workers/contract/catalog.py says what a file offers)."""
