@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import socket
@@ -96,8 +97,9 @@ class House:
 
         def find() -> psutil.Process | None:
             for child in psutil.Process(self.processes["host"].pid).children():
-                if "celery" in child.cmdline():
-                    return child
+                with contextlib.suppress(psutil.NoSuchProcess):  # a zombie is one, too
+                    if "celery" in child.cmdline():
+                        return child
             return None
 
         return wait_for(find, what="the Celery worker")

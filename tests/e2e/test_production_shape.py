@@ -26,7 +26,7 @@ name: in production
 dataset: {name: digits}
 model: {name: linear}
 strategy: {name: one_device}
-training: {epochs: 3, global_batch: 64, optimizer: {name: sgd, learning_rate: 0.1}}
+training: {epochs: 10, global_batch: 64, optimizer: {name: sgd, learning_rate: 0.1}}
 """
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.waiting import wait_for
+from tests.workers.host.patience import wait_for
 from tests.workers.host.samples import STANDIN, assignments, spec_with
 from workers.contract.assignment import Place
 from workers.gang import Gang, leftovers, plan_ports
@@ -50,7 +50,7 @@ def gangs(tmp_path: Path) -> Iterator[Gangs]:
 
 def all_exits(gang: Gang) -> dict[str, tuple[int | None, str | None]]:
     exits = {}
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while gang.running and time.monotonic() < deadline:
         exits.update({e.name: (e.code, e.signal) for e in gang.poll(timeout=0.1)})
     return exits

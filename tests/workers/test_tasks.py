@@ -9,9 +9,9 @@ import pytest
 from celery import Celery
 
 from tests.conftest import RedisServer
-from tests.waiting import wait_for
 from tests.workers.host.acknowledging import Receiver
 from tests.workers.host.conftest import ROOT, Host, assignment, host
+from tests.workers.host.patience import wait_for
 from workers.celery import app, broker_url
 from workers.contract.events import Spawned
 from workers.contract.wire import host_queue

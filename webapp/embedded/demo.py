@@ -41,12 +41,12 @@ version: lockstep/v1
 name: digits on two workers
 kind: train
 dataset: {name: digits}
-model: {name: mlp, options: {units: [256, 128], dropout: [0.4, 0.3]}}
+model: {name: cnn}
 strategy: {name: multi_worker_mirrored, options: {workers: 2, communication: ring}}
 training:
-  epochs: 30
+  epochs: 100
   global_batch: 128
-  optimizer: {name: rmsprop, learning_rate: 0.001}
+  optimizer: {name: adam, learning_rate: 0.0003}
   validation_split: 0.2
   shuffle: true
   seed: 1

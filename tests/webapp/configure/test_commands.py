@@ -83,7 +83,7 @@ def test_it_waits_for_the_end_and_exits_by_it(
         left = int(exit_.code or 0)
     assert left == code
     lines = out.getvalue().splitlines()
-    assert lines[1].endswith("queued: queued") and "step 7 of" in lines[2]
+    assert lines[1].endswith(" queued") and "step 7 of" in lines[2]
     assert State(state).label in out.getvalue()
 
 

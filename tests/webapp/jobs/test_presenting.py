@@ -55,6 +55,15 @@ def test_it_holds_exactly_what_the_architecture_names(job: Job) -> None:
             {"state": State.RUNNING, "processes_up": 2, "phase": "loading", "phase_detail": "loading mnist"},
             "loading mnist",
         ),
+        (
+            {"state": State.RUNNING, "processes_up": 2, "phase": "importing", "phase_detail": "Importing TensorFlow"},
+            "importing TensorFlow",
+        ),
+        (
+            {"state": State.RUNNING, "processes_up": 2, "phase": "evaluating", "phase_detail": "On 297 test samples"},
+            "evaluating on 297 test samples",
+        ),
+        ({"state": State.RUNNING, "processes_up": 2, "phase": "saving", "phase_detail": "m.keras"}, "saving m.keras"),
         ({"state": State.STOPPING}, "stopping: one host has failed, ending the others"),
         ({"state": State.SUCCEEDED, "step": 1}, "finished 1 step"),
         ({"state": State.FAILED, "step": 7, "total_steps": 60}, "failed at step 7 of 60"),

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import RedisServer
-from tests.waiting import wait_for
+from tests.workers.host.patience import wait_for
 from tests.workers.host.samples import STANDIN, assignments, spec_with
 from workers.contract.assignment import Assignment
 from workers.gang import kill_leftovers, leftovers

@@ -14,13 +14,15 @@ import pytest
 from celery import Celery
 
 from tests.conftest import RedisServer
-from tests.waiting import wait_for
 from tests.workers.host.acknowledging import Receiver
 from tests.workers.host.conftest import ROOT, Host, assignment
+from tests.workers.host.patience import wait_for
 from workers.contract.inventory import Inventory
 from workers.contract.wire import host_queue
 from workers.gang import leftovers
+from workers.host import celery_worker
 from workers.host.runs import RunFolder
+from workers.host.settings import HostSettings
 
 
 class Sender:
@@ -84,6 +86,8 @@ def test_it_carries_a_job_from_the_queue_to_its_end_through_every_death(
         redis_server.kill()
         redis_server.start()
         send("launch", launch)
+        queue = redis_server.client()
+        wait_for(lambda: queue.llen(host_queue("here")) == 0, what="Celery to take up its queue again")
 
         daemon.kill()
         daemon.wait()
@@ -115,13 +119,29 @@ def test_it_tells_the_end_of_a_run_whose_supervisor_was_killed(host: Host, redis
         wait_for(lambda: run.settled)
 
 
+def test_it_starts_a_celery_worker_again_that_takes_no_tasks(
+    host: Host, redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(celery_worker, "STUCK_SECONDS", 0.1)
+    monkeypatch.setenv("REDIS_URL", redis_server.url)
+    worker = celery_worker.CeleryWorker(HostSettings(lockstep_host="here"))
+    try:
+        worker.tend()
+        stuck = worker.pid
+        os.kill(stuck, signal.SIGSTOP)
+        wait_for(lambda: worker.hear_queue(1) or worker.pid != stuck, what="another worker")
+        assert not psutil.pid_exists(stuck)
+    finally:
+        worker.stop()
+
+
 def test_it_leaves_running_jobs_alone_when_it_ends(host: Host, redis_server: RedisServer) -> None:
     daemon = host.start("workers.host")
     run = host.supervise("worker-0:hang", workers=1)
     wait_for(lambda: at_work(run))
     wait_for(lambda: celery_of(daemon))
     daemon.terminate()
-    assert daemon.wait(10) == 0
+    assert daemon.wait(60) == 0
     assert run.alive
     assert len(leftovers(run.path)) == 1
 
@@ -135,8 +155,8 @@ def test_it_ends_running_jobs_with_itself_when_told_to(host: Host, redis_server:
         wait_for(lambda: receiver.hellos)
         before = time.monotonic()
         daemon.send_signal(signal.SIGINT)
-        assert daemon.wait(10) == 0
-        assert time.monotonic() - before < 5
+        assert daemon.wait(60) == 0
+        assert time.monotonic() - before < 8
         assert not run.alive
         assert leftovers(run.path) == []
         ended = wait_for(lambda: receiver.end(1))
@@ -152,7 +172,7 @@ def test_it_refuses_a_second_daemon_on_the_same_folders(host: Host, redis_server
         env=host.env,
         capture_output=True,
         text=True,
-        timeout=20,
+        timeout=60,
         check=False,
     )
     assert answer.returncode == 2
@@ -167,7 +187,7 @@ def test_it_names_a_setting_that_is_wrong(host: Host) -> None:
         env=env,
         capture_output=True,
         text=True,
-        timeout=20,
+        timeout=60,
         check=False,
     )
     assert answer.returncode == 2

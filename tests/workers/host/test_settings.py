@@ -53,5 +53,14 @@ def test_it_refuses(monkeypatch: pytest.MonkeyPatch, field: str, value: str) -> 
         HostSettings()
 
 
+@pytest.mark.parametrize(("given", "told"), [("on", "1"), ("true", "1"), ("false", "0"), (None, "0")])
+def test_it_tells_the_plugins_whether_the_host_is_offline(
+    monkeypatch: pytest.MonkeyPatch, given: str | None, told: str
+) -> None:
+    monkeypatch.setenv("LOCKSTEP_OFFLINE", given or "0")
+    HostSettings().export()
+    assert os.environ["LOCKSTEP_OFFLINE"] == told
+
+
 def test_it_describes_every_setting() -> None:
     assert all(field.description for field in HostSettings.model_fields.values())

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import RedisServer
-from tests.waiting import wait_for
 from tests.workers.host.acknowledging import Receiver
 from tests.workers.host.conftest import Host
+from tests.workers.host.patience import wait_for
 from workers.contract.wire import EVENTS, attempt_key
 from workers.host import shipper as shipper_module
 from workers.host.runs import RunFolder
@@ -76,7 +76,7 @@ def test_it_sends_a_new_line_within_a_moment(run: RunFolder, redis_server: Redis
             before = time.monotonic()
             wait_for(lambda line=line: receiver.files[5, "events/worker-0"].endswith(line))
             delays.append(time.monotonic() - before)
-        assert sorted(delays)[2] < 0.3
+        assert sorted(delays)[1] < 0.3
 
 
 def test_it_keeps_a_window_when_nobody_acknowledges(run: RunFolder, redis_server: RedisServer) -> None:

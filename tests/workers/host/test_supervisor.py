@@ -9,9 +9,9 @@ import time
 import pytest
 
 from tests.conftest import RedisServer
-from tests.waiting import wait_for
 from tests.workers.host.acknowledging import Receiver
 from tests.workers.host.conftest import Host
+from tests.workers.host.patience import wait_for
 from workers.contract.events import Ended, Exited, Spawned
 from workers.contract.wire import ORDER, attempt_key
 from workers.gang import leftovers
@@ -96,7 +96,7 @@ def test_it_stops_at_once_when_asked(host: Host, redis_server: RedisServer) -> N
         before = time.monotonic()
         run.ask_to_stop()
         assert end_of(receiver).outcome == "cancelled"
-        assert time.monotonic() - before < 1.5
+        assert time.monotonic() - before < 3
         wait_for(lambda: run.settled)
 
 
@@ -133,7 +133,7 @@ def test_it_leaves_a_run_to_the_supervisor_that_lives(host: Host, redis_server: 
     run = host.supervise("worker-0:hang", workers=1)
     pid = wait_for(lambda: run.supervisor_pid)
     second = host.start("workers.host.supervisor", str(run.path))
-    assert second.wait(10) == 0
+    assert second.wait(60) == 0
     assert run.supervisor_pid == pid
 
 
@@ -162,7 +162,7 @@ def test_it_writes_why_when_the_host_shuts_down_and_leaves_the_rest_to_the_next_
     wait_for((run.path / "logs/worker-0.stdout").exists)
     wait_for(lambda: (run.path / "logs/worker-0.stdout").stat().st_size)
     host.processes[0].terminate()
-    assert host.processes[0].wait(10) == 0
+    assert host.processes[0].wait(60) == 0
     assert not run.settled
     redis_server.start()
     with Receiver(redis_server.client()) as receiver:
@@ -175,4 +175,4 @@ def test_it_writes_why_when_the_host_shuts_down_and_leaves_the_rest_to_the_next_
 def test_it_says_which_folder_it_wants(host: Host) -> None:
     host.runs.mkdir()
     process = host.start("workers.host.supervisor", str(host.runs))
-    assert process.wait(10) == 2
+    assert process.wait(60) == 2

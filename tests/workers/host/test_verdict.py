@@ -38,6 +38,17 @@ def test_it_does_not_blame_what_it_ended_itself() -> None:
     assert judge([ended, witness("worker-1", 0, code=1)]).target == "worker-1"
 
 
+def test_it_does_not_blame_a_process_that_tensorflow_aborted_for_a_lost_peer() -> None:
+    aborted = witness(
+        "worker-1", 0, signal="SIGABRT", stderr="F0000 Terminating: error from the coordination service\n"
+    )
+    assert judge([aborted, witness("worker-0", 1, code=1)]).target == "worker-0"
+
+
+def test_it_blames_an_exit_that_came_before_an_abort() -> None:
+    assert judge([witness("worker-1", 1, signal="SIGABRT"), witness("worker-0", 0, code=1)]).target == "worker-0"
+
+
 def test_it_takes_the_first_of_equals() -> None:
     assert judge([witness("worker-1", 0), witness("worker-0", 1)]).target == "worker-1"
 

@@ -1,0 +1,218 @@
+"""The new-job page over HTTP."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from webapp.cluster import hearing
+from webapp.configure import forms
+from webapp.jobs.models import Job
+from webapp.jobs.services import create
+from webapp.teams.models import Team, User
+from workers.contract.inventory import DeviceInfo, Inventory
+from workers.contract.spec import parse
+
+pytestmark = pytest.mark.django_db
+NEW = "/t/vision/jobs/new/"
+
+
+@pytest.fixture(autouse=True)
+def _nobody_to_wake(settings: Any) -> None:
+    # Submitting wakes the control process; without a Redis that fails softly, and at once on a missing socket.
+    settings.REDIS_URL = "unix:///nonexistent/redis.sock"
+
+
+@pytest.fixture
+def member(client: Client, bob: User) -> Client:
+    client.force_login(bob)
+    return client
+
+
+def hear(**more: Any) -> None:
+    devices = tuple(DeviceInfo(kind="cpu", index=index, name=f"cpu {index}") for index in range(2))
+    hearing.hear_host(Inventory(host="h", address="127.0.0.1", cores=2, memory_bytes=2**33, devices=devices, **more))
+
+
+def typed(**changes: str) -> dict[str, str]:
+    return forms.blank() | {name.replace("__", "."): text for name, text in changes.items()} | {"view": "form"}
+
+
+def test_it_shows_three_choices_and_what_would_start(member: Client) -> None:
+    hear()
+    page = member.get(NEW).content.decode()
+    for words in ("Dataset", "Model", "Strategy", "Fashion-MNIST", "Multi-worker mirrored", "Can start now", "50,826"):
+        assert words in page
+    assert 'value="mlp on digits, mirrored x2"' in page
+
+
+def test_it_asks_few_questions_of_the_database(member: Client, django_assert_max_num_queries: Any) -> None:
+    hear()
+    with django_assert_max_num_queries(60):
+        member.get(NEW)
+
+
+def test_a_submitted_form_becomes_a_queued_job_and_leads_to_it(member: Client, bob: User) -> None:
+    answer = member.post(NEW, typed(name="first", training__global_batch="64", tags="a, b"))
+    job = Job.objects.get()
+    assert answer.status_code == 303
+    assert answer["Location"] == reverse("job", args=[job.pk])
+    assert (job.name, job.owner, job.state) == ("first", bob, "queued")
+    assert job.spec.training.global_batch == 64
+    assert job.spec.tags == ("a", "b")
+
+
+def test_a_form_without_a_name_gets_the_suggested_one(member: Client) -> None:
+    member.post(NEW, typed(name="  "))
+    assert Job.objects.get().name == "mlp on digits, mirrored x2"
+
+
+def test_an_unticked_box_is_not_ticked_again(member: Client) -> None:
+    data = {name: text for name, text in typed().items() if name != "training.shuffle"}
+    member.post(NEW, data)
+    assert Job.objects.get().spec.training.shuffle is False
+
+
+def test_a_refused_form_says_why_beside_the_field_and_keeps_what_was_typed(member: Client) -> None:
+    answer = member.post(NEW, typed(training__global_batch="127", model__mlp__units="256, none", name="mine"))
+    page = answer.content.decode()
+    assert answer.status_code == 422
+    assert not Job.objects.exists()
+    assert 'value="256, none"' in page
+    assert 'value="127"' in page
+    assert 'href="#field-model-mlp-units"' in page
+    assert 'aria-invalid="true"' in page
+
+
+def test_a_batch_that_replicas_cannot_share_is_refused_with_the_nearest_that_can(member: Client) -> None:
+    page = member.post(NEW, typed(training__global_batch="127")).content.decode()
+    assert "Cannot be shared evenly by 2 replicas" in page
+    assert "126 or 128" in page
+
+
+def test_more_devices_than_there_are_is_refused_at_submit(member: Client) -> None:
+    hear()
+    answer = member.post(NEW, typed(strategy__mirrored__devices="8"))
+    assert answer.status_code == 422
+    assert "h has 2 cpu" in answer.content.decode()
+
+
+def test_an_empty_length_is_asked_for_by_its_own_name(member: Client) -> None:
+    page = member.post(NEW, typed(training__epochs="")).content.decode()
+    assert "Say how many epochs to train" in page
+    assert 'href="#field-training-epochs"' in page
+
+
+def test_a_dataset_that_no_host_can_load_is_disabled_and_says_why(member: Client) -> None:
+    hear(unavailable={"mnist": "MNIST is not here. Put it there."})
+    page = member.get(NEW).content.decode()
+    assert 'value="mnist" disabled' in page
+    assert "MNIST is not here. Put it there." in page
+
+
+def test_yaml_is_submitted_as_well(member: Client, seed_spec: dict[str, Any]) -> None:
+    answer = member.post(NEW, {"view": "yaml", "yaml": parse(seed_spec).to_yaml()})
+    assert answer.status_code == 303
+    assert Job.objects.get().spec == parse(seed_spec)
+
+
+def test_broken_yaml_is_kept_and_its_line_is_named(member: Client) -> None:
+    text = "version: lockstep/v1\nname: [half"
+    answer = member.post(NEW, {"view": "yaml", "yaml": text})
+    page = answer.content.decode()
+    assert answer.status_code == 422
+    assert "line 2" in page
+    assert "name: [half" in page
+
+
+@pytest.mark.parametrize("text", ["", "- a\n- b", "a: &a [*a]", "x: !!python/object:os.system {}", "\x00", "{" * 5000])
+def test_whatever_stands_in_the_yaml_gets_an_answer(member: Client, text: str) -> None:
+    for address in ("", "check", "fields"):
+        answer = member.post(f"{NEW}{address}", {"view": "yaml", "yaml": text})
+        assert answer.status_code in (200, 422)
+
+
+def test_clone_starts_from_the_spec_of_a_visible_job(
+    member: Client, team: Team, bob: User, seed_spec: dict[str, Any]
+) -> None:
+    job = create(team=team, owner=bob, spec=parse(seed_spec))
+    page = member.get(f"{NEW}?from={job.pk}").content.decode()
+    assert 'value="digits on two workers"' in page
+    assert 'value="multi_worker_mirrored" checked' in page
+
+
+@pytest.mark.parametrize("given", ["999", "x", "-1", "9" * 40])
+def test_clone_of_a_job_that_is_not_there_is_not_found(member: Client, given: str) -> None:
+    assert member.get(f"{NEW}?from={given}").status_code == 404
+
+
+def test_clone_of_a_job_of_another_team_is_not_found(member: Client, charlie: User, seed_spec: dict[str, Any]) -> None:
+    other = charlie.teams.get()
+    job = create(team=other, owner=charlie, spec=parse(seed_spec))
+    assert member.get(f"{NEW}?from={job.pk}").status_code == 404
+
+
+def test_check_answers_with_figures_yaml_and_a_name(member: Client) -> None:
+    hear()
+    answer = member.post(f"{NEW}check", typed(strategy__name="one_device", name="x")).json()
+    assert answer["ok"] is True
+    assert "Can start now" in answer["summary"]
+    assert answer["suggested_name"] == "mlp on digits, one device"
+    assert parse(answer["yaml"]).strategy.name == "one_device"
+
+
+def test_check_names_the_field_of_each_problem(member: Client) -> None:
+    answer = member.post(f"{NEW}check", typed(training__global_batch="127")).json()
+    assert [problem["field"] for problem in answer["problems"]] == ["training.global_batch"]
+    assert "126 or 128" in answer["problems"][0]["remedy"]
+
+
+def test_check_says_which_values_do_not_fit(member: Client) -> None:
+    hear()
+    answer = member.post(f"{NEW}check", typed(strategy__mirrored__device_type="cpu")).json()
+    assert "nccl" in answer["unfit"]["strategy.mirrored.cross_device_ops"]
+
+
+def test_yaml_becomes_the_form_that_says_the_same(member: Client, seed_spec: dict[str, Any]) -> None:
+    answer = member.post(f"{NEW}fields", {"yaml": parse(seed_spec).to_yaml()})
+    assert answer.status_code == 200
+    assert 'value="digits on two workers"' in answer.content.decode()
+
+
+def test_yaml_with_a_field_that_the_form_has_not_stays_yaml(member: Client, seed_spec: dict[str, Any]) -> None:
+    text = parse(seed_spec).to_yaml() + "speed: 3\n"
+    answer = member.post(f"{NEW}fields", {"yaml": text})
+    assert answer.status_code == 422
+    assert answer.json()["problems"][0]["path"] == "speed"
+
+
+@pytest.mark.parametrize("address", ["", "fields", "check"])
+class TestAccess:
+    def test_a_reader_is_told_that_readers_may_not(self, client: Client, rita: User, address: str) -> None:
+        client.force_login(rita)
+        answer = client.post(f"{NEW}{address}", typed())
+        assert answer.status_code == 403
+        assert not Job.objects.exists()
+
+    def test_a_stranger_finds_nothing(self, client: Client, charlie: User, address: str) -> None:
+        client.force_login(charlie)
+        assert client.post(f"{NEW}{address}", typed()).status_code == 404
+
+    def test_an_anonymous_visitor_is_sent_to_the_login(self, client: Client, team: Team, address: str) -> None:
+        assert client.post(f"{NEW}{address}", typed())["Location"].startswith("/login/")
+
+
+def test_a_reader_sees_no_button_for_a_new_job(client: Client, rita: User) -> None:
+    client.force_login(rita)
+    assert NEW not in client.get("/t/vision/jobs/").content.decode()
+
+
+def test_no_page_carries_an_inline_style_or_an_unnamed_script(member: Client) -> None:
+    for address in (NEW, "/t/vision/jobs/", "/login/"):
+        page = member.get(address, follow=True).content.decode()
+        assert " style=" not in page
+        assert " onclick=" not in page
+        assert "<script>" not in page
