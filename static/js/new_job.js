@@ -69,6 +69,7 @@ function unreachable() {
 function show(answer) {
   summary.innerHTML = answer.summary;
   showErrors(answer.problems);
+  showList(answer.problems);
   if (view.value === "form") {
     text.value = answer.yaml;
     showUnfit(answer.unfit);
@@ -99,6 +100,30 @@ function showErrors(problems) {
   if (view.value === "yaml" && problems.length) text.setAttribute("aria-invalid", "true");
 }
 
+/** Keeps the list on top of a refused form true: what is mended leaves it. */
+function showList(problems) {
+  const box = element("problems");
+  const list = box.querySelector(".problem-list");
+  if (!list) return;
+  if (!problems.length) {
+    box.replaceChildren();
+    announce("Everything is mended.");
+    return;
+  }
+  const title = box.querySelector("h2");
+  if (title) title.textContent = problems.length === 1 ? "One thing to mend" : `${problems.length} things to mend`;
+  list.replaceChildren(...problems.map(entry));
+}
+
+function entry(problem) {
+  const link = document.createElement("a");
+  link.href = view.value === "yaml" ? "#yaml" : `#field-${problem.field.replaceAll(".", "-")}`;
+  link.textContent = said(problem, true);
+  const item = document.createElement("li");
+  item.append(link);
+  return item;
+}
+
 function fill(box, problems, tag = "p") {
   const words = problems.map((problem) => said(problem, tag === "li"));
   if (box.textContent.trim() === words.join("").trim() && words.length === box.children.length) return;
@@ -126,8 +151,8 @@ function showUnfit(unfit) {
     const reason = unfit[input.name]?.[input.value] ?? "";
     input.disabled = Boolean(reason) && !input.checked;
     const note = /** @type {HTMLElement | null} */ (input.closest(".choice")?.querySelector("[data-unfit]"));
-    if (note) {
-      note.textContent = reason;
+    if (note && (reason || !note.hidden)) {
+      note.textContent = reason.slice(0, 1).toUpperCase() + reason.slice(1);
       note.hidden = !reason;
     }
   }

@@ -44,8 +44,16 @@ class Line {
     const socket = new WebSocket(`${scheme}://${location.host}${this.path}`);
     this.socket = socket;
     this.opened = Date.now();
+    socket.onopen = () => this.greeted(socket);
     socket.onmessage = (event) => this.receive(socket, event);
     socket.onclose = () => this.gone(socket);
+    this.report();
+  }
+
+  greeted(socket) {
+    if (socket !== this.socket) return;
+    this.heard = Date.now();
+    this.lost = null;
     this.report();
   }
 
@@ -53,7 +61,7 @@ class Line {
     if (socket !== this.socket) return;
     this.heard = Date.now();
     this.lost = null;
-    this.attempts = 0;
+    this.attempts = 0; // not before: a server that accepts and drops at once is not asked ever faster
     const message = JSON.parse(event.data);
     this.report();
     if (message.type !== "beat") this.onMessage(message);

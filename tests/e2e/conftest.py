@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from tests.house import House
+from tests.house import PYTHON, ROOT, House
 
 CHROMIUM = "/usr/bin/chromium"
 FLAGS = (
@@ -25,33 +26,66 @@ FLAGS = (
     "--no-first-run",
 )
 SHELL = """
-import json
+import json, os, sys, traceback
+os.environ["DJANGO_SETTINGS_MODULE"] = "webapp.settings"
+import django
+django.setup()
 from webapp.teams.models import *
 from webapp.jobs.models import *
 from webapp.cluster.models import *
 from webapp.teams.login_links import login_path
-def show(answer): print("\\n<<<" + json.dumps(answer))
+
 def someone(name, slug, role="member"):
     team, _ = Team.objects.get_or_create(slug=slug, defaults={"name": slug.capitalize()})
     user, _ = User.objects.get_or_create(username=name)
     Membership.objects.get_or_create(team=team, user=user, defaults={"role": role})
     return team, user
+
+known = dict(globals())
+for line in sys.stdin:
+    shown = []
+    try:
+        exec(json.loads(line), known | {"show": shown.append})
+        answer = {"shown": shown[-1] if shown else None}
+    except Exception:
+        answer = {"error": traceback.format_exc()}
+    print("<<<" + json.dumps(answer), flush=True)
 """
 
 
 class Server(House):
     """A house whose web process runs; `start("ingest", "control", "host")` adds the rest."""
 
+    _shell: subprocess.Popen[str] | None = None
+
     def ask(self, code: str) -> Any:
-        """Run Python in the server's environment; the answer is what it hands to `show(...)`, through JSON."""
-        output = self.manage("shell", "-v", "0", "-c", SHELL + code).stdout
-        _, mark, answer = output.rpartition("\n<<<")
-        return json.loads(answer) if mark else None
+        """Run Python beside the server, models at hand; the answer is what it hands to `show(...)`, through JSON."""
+        if self._shell is None:
+            command = [PYTHON, "-c", SHELL]
+            pipe = subprocess.PIPE
+            self._shell = subprocess.Popen(command, env=self.env, cwd=ROOT, stdin=pipe, stdout=pipe, text=True)
+        assert self._shell.stdin is not None
+        assert self._shell.stdout is not None
+        self._shell.stdin.write(json.dumps(code) + "\n")
+        self._shell.stdin.flush()
+        line = next((line for line in self._shell.stdout if line.startswith("<<<")), None)
+        if line is None:
+            pytest.fail(f"the shell beside the server ended with {self._shell.wait()}")
+        answer = json.loads(line.removeprefix("<<<"))
+        if "error" in answer:
+            pytest.fail(answer["error"])
+        return answer["shown"]
 
     def login_address(self, user: str, *, team: str = "vision", role: str = "member") -> str:
         """A one-time login link of `user`, who becomes a member of `team` when needed."""
         code = f"team, user = someone({user!r}, {team!r}, {role!r}); show(login_path(user))"
         return f"{self.url}{self.ask(code)}"
+
+    def end(self) -> None:
+        if self._shell is not None:
+            self._shell.communicate(timeout=15)
+            self._shell = None
+        super().end()
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +102,8 @@ def server() -> Iterator[Server]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-@pytest.fixture(scope="session")
+# Not for the session: while Playwright lives, its event loop runs in this thread and Django's ORM refuses to work.
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
     if not Path(CHROMIUM).exists():
         pytest.skip(f"{CHROMIUM} is not installed (Debian: apt-get install chromium)")

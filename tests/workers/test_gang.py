@@ -17,7 +17,7 @@ import pytest
 from tests.workers.host.patience import wait_for
 from tests.workers.host.samples import STANDIN, assignments, spec_with
 from workers.contract.assignment import Place
-from workers.gang import Gang, leftovers, plan_ports
+from workers.gang import Gang, kill_leftovers, leftovers, plan_ports
 from workers.gang.namespace import available
 from workers.gang.ports import NoFreePort, PortReservation
 
@@ -128,7 +128,10 @@ time.sleep(60)
     finally:
         parent.kill()
         parent.wait()
-    wait_for(lambda: leftovers(tmp_path) == [], what="the orphans to end")
+    try:
+        wait_for(lambda: leftovers(tmp_path) == [], seconds=10, what="the orphans to end")
+    finally:
+        kill_leftovers(tmp_path)
 
 
 def test_it_keeps_the_hosts_secrets_from_training(gangs: Gangs) -> None:

@@ -9,7 +9,6 @@ import logging
 from datetime import datetime, timedelta
 
 from django.db.models import Exists, F, OuterRef, Q
-from django.db.models.functions import Coalesce, Greatest
 
 from webapp.cluster import dispatch
 from webapp.cluster.clock import database_now
@@ -20,6 +19,8 @@ from webapp.jobs.models import Attempt, State, Supervisor
 from workers.contract.wire import LEASE_SECONDS
 
 LEASE = timedelta(seconds=LEASE_SECONDS)
+START_LEASE = 2 * LEASE
+"""For the first word: a loaded host takes its time to start a supervisor, and nothing is lost by waiting."""
 STOP_PATIENCE = timedelta(seconds=5)
 """A stop of an attempt of which no host was ever heard is not waited for any longer."""
 VOID_AGAIN = timedelta(seconds=3)
@@ -68,16 +69,17 @@ def _silent() -> list[Supervisor]:
     ear = Listening.objects.filter(pk=1).first()
     if ear is None or now - ear.last > EAR_GAP or now - ear.since < LEASE:
         return []
-    last_word = Coalesce(Greatest("heard", "attempt__created"), "attempt__created")
-    living = Supervisor.objects.filter(attempt__ended__isnull=True, outcome="").annotate(last_word=last_word)
-    silent = living.filter(last_word__lt=now - LEASE).select_related("attempt__job").defer("attempt__job__spec_json")
-    return list(silent.order_by("attempt_id", "last_word"))
+    awaited = now - START_LEASE
+    never = Q(heard__isnull=True, attempt__created__lt=awaited) if ear.since < awaited else Q(pk__in=())
+    living = Supervisor.objects.filter(attempt__ended__isnull=True, outcome="")
+    silent = living.filter(never | Q(heard__lt=now - LEASE)).select_related("attempt__job")
+    return list(silent.defer("attempt__job__spec_json").order_by("attempt_id", "heard", "host"))
 
 
 def _give_up(supervisor: Supervisor) -> bool:
     job = supervisor.attempt.job
     if supervisor.heard is None:
-        cause = f"Host {supervisor.host} did not start it within {LEASE_SECONDS:.0f} s: does its Celery worker run?"
+        cause = f"Host {supervisor.host} did not start it within {START_LEASE.seconds} s: does its Celery worker run?"
     else:
         cause = f"Host {supervisor.host} has been silent for {LEASE_SECONDS:.0f} s: it crashed or lost its network."
     log.warning("attempt %s is given up: %s", supervisor.attempt_id, cause)

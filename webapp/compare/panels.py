@@ -64,11 +64,11 @@ JOB_PANELS: tuple[Panel, ...] = (
         "step_time",
         "Step time",
         "s",
-        (Line("step_time", "step", 1), Line("input_wait", "input wait", 2)),
+        (Line("step_time", "step", 1), Line("input_wait", "input", 2)),
         prefix="si",
         range="tozero",
     ),
-    Panel("learning_rate", "Learning rate", "", (Line("learning_rate", "rate", 1),), smooths=False),
+    Panel("learning_rate", "Learning rate", "", (Line("learning_rate", "rate", 1),), range="tozero", smooths=False),
     Panel("utilization", "Utilization by replica", "%", (), span=3, range="percent", per_replica=True),
     Panel("memory", "Memory by replica", "bytes", (), span=3, prefix="si", range="tozero", per_replica=True),
 )
@@ -99,7 +99,9 @@ def compare_panel(name: str) -> dict[str, Any]:
     """The chart of one metric over many jobs."""
     found = metric(name)
     prefix: figures.Prefix = "si" if found.unit else "plain"
-    span: figures.Range = "fraction" if name.endswith("accuracy") else "tozero" if found.unit else "normal"
+    span: figures.Range = (
+        "fraction" if name.endswith("accuracy") else "tozero" if found.unit or name == "learning_rate" else "normal"
+    )
     return Panel(name, found.title, found.unit, (), prefix=prefix, range=span).as_dict()
 
 

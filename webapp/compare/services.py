@@ -13,7 +13,7 @@ from webapp.jobs.models import ENDED, Job
 from webapp.metrics import store
 from webapp.teams.models import Team
 
-POINTS_PER_CHART = 40_000
+POINTS_PER_CHART = 20_000
 FEWEST, MOST = 120, 1500
 
 

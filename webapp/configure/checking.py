@@ -12,7 +12,10 @@ from webapp.cluster import admission
 from webapp.configure import forms
 from webapp.configure.forms import Typed
 from workers.contract.problems import Problem, SpecInvalid
-from workers.contract.spec import MAX_LENGTH, JobSpec, parse
+from workers.contract.spec import MAX_LENGTH, Choice, JobSpec, check, parse
+
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+MAX_DEPTH = 32
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,23 +45,57 @@ def check_form(typed: Typed) -> Checked:
 
 def check_yaml(text: str) -> Checked:
     """A YAML text; `document` is None when it cannot be read at all."""
-    return _check(text, _plain(text))
+    fault = _fault(text)
+    if fault is not None:
+        return Checked(None, None, [fault])
+    document = _plain(text)
+    return _check(text if document is None else document, document)
 
 
 def _check(given: str | dict[str, Any], document: dict[str, Any] | None) -> Checked:
     try:
         spec = parse(given)
     except SpecInvalid as error:
-        return Checked(document, _typed(document), error.problems)
+        spec_so_far = _typed(document)
+        return Checked(document, spec_so_far, error.problems + _further(spec_so_far, error.problems))
     return Checked(document, spec, admission.problems(spec))
+
+
+def _further(spec: JobSpec | None, problems: list[Problem]) -> list[Problem]:
+    """What else is wrong where the contract stopped: a faulty model or batch hides nothing of the rest."""
+    if spec is None or any(not problem.path.startswith(("model", "training.global_batch")) for problem in problems):
+        return []
+    further = admission.problems(spec)
+    if any(problem.path.startswith("model.options") for problem in problems):
+        other = spec.model_copy(update={"model": Choice(name=spec.model.name)})
+        further += [problem for problem in check(other) if not problem.path.startswith("model")]
+    return further
+
+
+def _fault(text: str) -> Problem | None:
+    """Texts whose reading would cost minutes or the memory: deep nesting, and aliases that multiply."""
+    if len(text) > MAX_LENGTH:
+        return None  # parse() refuses it unread
+    depth = 0
+    try:
+        for event in yaml.parse(text, Loader=LOADER):
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if isinstance(event, yaml.AliasEvent):
+                where = f" at line {event.start_mark.line + 1}" if event.start_mark else ""
+                return Problem("", f"has an alias{where}", f"*{event.anchor}", "Write the value out")
+            if depth > MAX_DEPTH:
+                return Problem("", f"is nested more than {MAX_DEPTH} deep", None, "Send the spec alone")
+    except yaml.YAMLError:
+        return None  # parse() has the words for it
+    return None
 
 
 def _plain(text: str) -> dict[str, Any] | None:
     if len(text) > MAX_LENGTH:
         return None
     try:
-        document = yaml.safe_load(text)
-    except (yaml.YAMLError, RecursionError, ValueError):  # parse() has the words for it
+        document = yaml.load(text, Loader=LOADER)
+    except (yaml.YAMLError, ValueError):
         return None
     return document if isinstance(document, dict) else None
 

@@ -11,7 +11,8 @@ from pydantic import BaseModel
 from webapp.configure.fields import Field, fields_of
 from workers.contract import catalog
 from workers.contract.catalog import FOLDERS, Kind
-from workers.contract.problems import Problem
+from workers.contract.data import DatasetInfo
+from workers.contract.problems import Problem, SpecInvalid
 from workers.contract.spec import OPTIMIZERS, VERSION, Training
 
 Typed = Mapping[str, str]
@@ -20,7 +21,8 @@ Typed = Mapping[str, str]
 LENGTHS: Final = ("epochs", "steps")
 PREFERRED: dict[Kind, str] = {"dataset": "digits", "model": "mlp", "strategy": "mirrored"}
 OPTIMIZER = "training.optimizer"
-BASIC = ("global_batch", "learning_rate_scaling", "warmup_steps", "validation_split", "seed", "shuffle")
+DATA = ("global_batch", "validation_split", "seed", "shuffle")
+RATE = ("learning_rate_scaling", "warmup_steps")
 
 
 @functools.cache
@@ -114,6 +116,19 @@ def suggest_name(spec: Mapping[str, Any]) -> str:
     return f"{model} on {dataset}, {strategy.replace('_', ' ')}{f' x{times}' if times > 1 else ''}"[:120]
 
 
+def dataset_info(data: Typed) -> DatasetInfo | None:
+    """What the chosen dataset says of itself; None while its name or options are faulty."""
+    choice = _choice("dataset", data)
+    entry = catalog.entries("dataset").get(choice["name"])
+    if entry is None:
+        return None
+    try:
+        info: DatasetInfo = entry.module.describe(entry.parse(choice["options"]))
+    except SpecInvalid:
+        return None
+    return info
+
+
 def field_at(path: str, data: Typed) -> str | None:
     """Name of the field that a problem's path means under the choices made; None when no field is meant.
 
@@ -182,7 +197,7 @@ def _replicas(strategy: str, options: Mapping[str, Any]) -> int:
         return 0
     try:
         layout = entry.module.layout(entry.parse(dict(options)))
-    except ValueError:  # options that are not valid yet: the name then goes without a number
+    except SpecInvalid:  # the name then goes without a number
         return 0
     replicas: int = layout.replicas
     return replicas

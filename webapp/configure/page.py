@@ -10,7 +10,9 @@ from webapp.configure.fields import Field
 from webapp.configure.fit import Unfit
 from webapp.configure.forms import Typed
 from workers.contract import catalog
-from workers.contract.catalog import FOLDERS, Entry, Kind
+from workers.contract.catalog import Entry, Kind
+from workers.contract.data import DatasetInfo
+from workers.contract.layout import Layout
 from workers.contract.problems import Problem
 from workers.contract.spec import OPTIMIZERS
 
@@ -82,7 +84,8 @@ class Page:
     columns: list[Column]
     lengths: list[Box]
     length: str
-    basic: list[Box]
+    data: list[Box]
+    rate: list[Box]
     advanced: list[Box]
     optimizers: list[Choice]
     optimizer_problems: list[Problem]
@@ -100,19 +103,20 @@ class _Builder:
     def __init__(self, typed: Typed, problems: list[Problem], unfit: Unfit) -> None:
         self.typed = typed
         self.unfit = unfit
+        self.info = forms.dataset_info(typed)
         self.placed = [(forms.field_at(problem.path, typed), problem) for problem in problems]
 
     def page(self) -> Page:
         fields = forms.training_fields()
-        basic = [fields[key] for key in forms.BASIC]
-        rest = [field for key, field in fields.items() if key not in (*forms.BASIC, *forms.LENGTHS)]
+        drawn = (*forms.LENGTHS, *forms.DATA, *forms.RATE)
         return Page(
             typed=self.typed,
-            columns=[self.column(kind) for kind in FOLDERS_IN_ORDER],
+            columns=[self.column(kind) for kind in HEADINGS],
             lengths=[self.box(fields[key]) for key in forms.LENGTHS],
             length=self.typed.get("training.length", "epochs"),
-            basic=[self.box(field) for field in basic if not field.advanced],
-            advanced=[self.box(field) for field in rest],
+            data=[self.box(fields[key]) for key in forms.DATA],
+            rate=[self.box(fields[key]) for key in forms.RATE],
+            advanced=[self.box(field) for key, field in fields.items() if key not in drawn],
             optimizers=[self.optimizer(name) for name in OPTIMIZERS],
             optimizer_problems=self.at(f"{forms.OPTIMIZER}.name"),
             problems=[(_anchor(name), problem) for name, problem in self.placed],
@@ -130,7 +134,7 @@ class _Builder:
     def choice(self, kind: Kind, entry: Entry, chosen: bool) -> Choice:
         boxes = [self.box(field) for field in forms.option_fields(kind, entry.name)]
         reason = self.unfit.get(f"{kind}.name", {}).get(entry.name, "")
-        about = (entry.name, entry.title, entry.summary, facts(kind, entry))
+        about = (entry.name, entry.title, entry.summary, facts(kind, entry, self.info))
         return Choice(*about, chosen, reason, *_folded(boxes))
 
     def optimizer(self, name: str) -> Choice:
@@ -146,23 +150,27 @@ class _Builder:
         return [problem for placed, problem in self.placed if placed == name]
 
 
-FOLDERS_IN_ORDER: tuple[Kind, ...] = tuple(sorted(FOLDERS, key=list(HEADINGS).index))
-
-
 def _folded(boxes: list[Box]) -> tuple[list[Box], list[Box]]:
     return [box for box in boxes if not box.field.advanced], [box for box in boxes if box.field.advanced]
 
 
-def facts(kind: Kind, entry: Entry) -> list[str]:
-    """What a plugin is by default, in a few short figures."""
+def facts(kind: Kind, entry: Entry, info: DatasetInfo | None) -> list[str]:
+    """What a plugin is under its defaults, in a few short figures; `info` is the data that a model would see."""
     if kind == "dataset":
-        info = entry.module.describe(entry.options())
-        kinds = f"{info.classes} classes" if info.classes else "regression"
-        return [" \u00d7 ".join(map(str, info.shape)), kinds, f"{info.samples:,} samples"]
+        own: DatasetInfo = entry.module.describe(entry.options())
+        kinds = f"{own.classes} classes" if own.classes else "regression"
+        return [" \u00d7 ".join(map(str, own.shape)), kinds, f"{own.samples:,} samples"]
     if kind == "strategy":
-        layout = entry.module.layout(entry.options())
-        return ["1 process" if len(layout.processes) == 1 else "several processes"]
-    return []
+        layout: Layout = entry.module.layout(entry.options())
+        return [_count(layout.replicas, "replica"), _count(len(layout.processes), "process", "processes")]
+    if info is None or (hasattr(entry.module, "check") and entry.module.check(entry.options(), info)):
+        return [entry.name]
+    parameters = entry.module.count_parameters(info.shape, info.outputs, entry.options())
+    return [entry.name, _count(parameters, "parameter")]
+
+
+def _count(number: int, one: str, many: str = "") -> str:
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def _anchor(name: str | None) -> str:

@@ -7,8 +7,8 @@ from webapp.jobs import services
 from webapp.jobs.models import Job
 from webapp.teams import access
 from webapp.teams.models import Team, User
-from workers.contract.problems import SpecInvalid
-from workers.contract.spec import JobSpec, check
+from workers.contract.problems import Problem, SpecInvalid
+from workers.contract.spec import JobSpec, check, to_json
 
 
 def submit(*, team: Team, owner: User, spec: JobSpec) -> Job:
@@ -18,7 +18,15 @@ def submit(*, team: Team, owner: User, spec: JobSpec) -> Job:
     only read in that team.
     """
     access.check_may_write(owner, team)
-    problems = check(spec) or admission.problems(spec)
+    problems = _unstorable(spec) or check(spec) or admission.problems(spec)
     if problems:
         raise SpecInvalid(problems)
     return services.create(team=team, owner=owner, spec=spec)
+
+
+def _unstorable(spec: JobSpec) -> list[Problem]:
+    """PostgreSQL stores no NUL, neither in text nor in JSON; YAML and JSON can write one."""
+    path = "name" if "\x00" in spec.name else ""
+    if path or "\\u0000" in to_json(spec):
+        return [Problem(path, "must not contain the NUL character", None, "Remove it")]
+    return []

@@ -125,6 +125,7 @@ def _context(
         "problems": checked.problems,
         "suggested_name": forms.suggest_name(checked.document or {}),
         "source": source,
+        "hide_new": True,
     }
 
 

@@ -67,6 +67,7 @@ def environment(home: Path) -> dict[str, str]:
         "DJANGO_SETTINGS_MODULE": "webapp.settings",
         "LOCKSTEP_HOME": str(home),
         "REDIS_URL": redis,
+        "STATIC_ROOT": str(home / "static"),
         "HTTPS": "0",
         "ALLOWED_HOSTS": "127.0.0.1,localhost",
         "LOCKSTEP_HOST": os.environ.get("LOCKSTEP_HOST", "this-machine"),

@@ -10,6 +10,7 @@ from webapp.jobs import notices, transitions
 from webapp.jobs.models import Attempt, Process, Supervisor
 from webapp.jobs.moments import moment
 from webapp.jobs.states import State
+from webapp.jobs.texts import fit
 from workers.contract.events import Ended
 
 NO_CAUSE = "It ended without saying why."
@@ -24,9 +25,9 @@ def take(attempt: Attempt, *, host: str, event: Ended) -> bool:
     with transaction.atomic(savepoint=False):
         told = {
             "outcome": event.outcome,
-            "cause": event.cause[:1000],
-            "target": (event.target or "")[:40],
-            "log_tail": event.log_tail,
+            "cause": fit(event.cause, 1000),
+            "target": fit(event.target or "", 40),
+            "log_tail": fit(event.log_tail),
             "ended": moment(event.time, after=None),
         }
         Supervisor.objects.update_or_create(attempt_id=attempt.pk, host=host, defaults=told)

@@ -77,11 +77,16 @@ def _running(job: Job) -> str:
         case "training":
             return position(job) if job.step else "taking the first step"
         case "evaluating":
-            return job.phase_detail or f"evaluating after {position(job)}"
+            return f"evaluating {_within_a_sentence(job.phase_detail) or 'after ' + position(job)}"
         case "saving":
-            return job.phase_detail or "saving the model"
+            return f"saving {job.phase_detail or 'the model'}"
         case phase:
-            return job.phase_detail or SENTENCES.get(phase, "starting")
+            return _within_a_sentence(job.phase_detail) or SENTENCES.get(phase, "starting")
+
+
+def _within_a_sentence(text: str) -> str:
+    """The engine's detail begins with a capital; a name in capitals (XLA) keeps them."""
+    return text[:1].lower() + text[1:] if text[1:2].islower() else text
 
 
 def _count(number: int, one: str, many: str = "") -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from webapp.jobs.models import Attempt, Process
 from webapp.jobs.moments import moment
+from webapp.jobs.texts import fit
 from workers.contract import events as ev
 
 
@@ -27,8 +28,8 @@ def take(attempt: Attempt, event: ev.Failed | ev.Spawned | ev.Exited) -> bool:
     rows = Process.objects.filter(attempt_id=attempt.pk)
     at = moment(event.time, after=None)
     if isinstance(event, ev.Failed):
-        return bool(rows.filter(name=event.process).update(cause=event.cause[:1000]))
+        return bool(rows.filter(name=event.process).update(cause=fit(event.cause, 1000)))
     if isinstance(event, ev.Spawned):
         return bool(rows.filter(name=event.target).update(pid=event.pid, started=at))
-    exit_ = {"exit_code": event.code, "exit_signal": (event.signal or "")[:20], "ended": at}
+    exit_ = {"exit_code": event.code, "exit_signal": fit(event.signal or "", 20), "ended": at}
     return bool(rows.filter(name=event.target).update(**exit_))

@@ -17,6 +17,7 @@ from webapp.jobs.figures import extend_spark, finite, jsonable
 from webapp.jobs.models import Attempt, Job
 from webapp.jobs.moments import moment
 from webapp.jobs.states import State
+from webapp.jobs.texts import fit
 from workers.contract import events as ev
 
 SERIES_LIMIT = 500
@@ -122,7 +123,7 @@ class _Update:
         self._heard(event)
         if self.attempt.ended is None and processes.is_chief(self.attempt, self.process):
             self.fields["phase"] = event.phase
-            self.fields["phase_detail"] = event.detail[:300]
+            self.fields["phase_detail"] = fit(event.detail, 300)
 
     def _started(self, event: ev.Started) -> None:
         self._heard(event)

@@ -15,6 +15,7 @@ from django.utils import timezone
 from webapp.jobs import notices
 from webapp.jobs.models import Attempt, Job
 from webapp.jobs.states import ENDED, ON_HOSTS, State
+from webapp.jobs.texts import fit
 
 CAUSE_LENGTH = 1000
 
@@ -51,18 +52,22 @@ def cancel_queued(job_id: int, *, by: str) -> bool:
     """QUEUED -> CANCELLED at once: nothing runs yet."""
     now = timezone.now()
     fields = {"state": State.CANCELLED, "stop_requested": now, "stop_requested_by": by, "ended": now, "reason": ""}
-    return _change(job_id, (State.QUEUED,), cause=_cut(f"Cancelled by {by}." if by else "Cancelled."), **fields)
+    return _change(
+        job_id, (State.QUEUED,), cause=fit(f"Cancelled by {by}." if by else "Cancelled.", CAUSE_LENGTH), **fields
+    )
 
 
 def fail_queued(job_id: int, *, cause: str) -> bool:
     """QUEUED -> FAILED: it can never start (its plugin is gone)."""
-    return _change(job_id, (State.QUEUED,), state=State.FAILED, ended=timezone.now(), reason="", cause=_cut(cause))
+    return _change(
+        job_id, (State.QUEUED,), state=State.FAILED, ended=timezone.now(), reason="", cause=fit(cause, CAUSE_LENGTH)
+    )
 
 
 def wait(job_id: int, *, reason: str) -> bool:
     """Store why a queued job waits; False when that is no news or it does not wait any more."""
-    rows = Job.objects.filter(pk=job_id, state=State.QUEUED).exclude(reason=reason[:500])
-    return rows.update(reason=reason[:500], revision=F("revision") + 1) == 1
+    rows = Job.objects.filter(pk=job_id, state=State.QUEUED).exclude(reason=fit(reason, 500))
+    return rows.update(reason=fit(reason, 500), revision=F("revision") + 1) == 1
 
 
 def end(
@@ -82,7 +87,11 @@ def end(
         raise ValueError(f"state: {state} is not an end. Use one of {', '.join(ENDED)}")
     at = at or timezone.now()
     with transaction.atomic():
-        fields = {"cause": _cut(cause), "failed_process": failed_process[:40], "log_tail": log_tail}
+        fields = {
+            "cause": fit(cause, CAUSE_LENGTH),
+            "failed_process": fit(failed_process, 40),
+            "log_tail": fit(log_tail),
+        }
         won = Attempt.objects.live().filter(pk=attempt.pk).update(ended=at) == 1 and _change(
             attempt.job_id, ON_HOSTS, state=state, ended=at, **fields
         )
@@ -90,7 +99,3 @@ def end(
             notices.changed([attempt.job_id])
             notices.wake_control()
     return won
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= CAUSE_LENGTH else text[: CAUSE_LENGTH - 1] + "…"

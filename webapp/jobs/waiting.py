@@ -35,7 +35,8 @@ def _stage(line: str) -> str:
 
 
 def _line(job: Job) -> str:
-    parts = [f"job {job.pk} {job.state}: {phase_text(job)}"]
+    text = phase_text(job)
+    parts = [f"job {job.pk} {text}" if text.startswith(job.state) else f"job {job.pk} {job.state}: {text}"]
     if job.latest.get("loss") is not None:
         parts.append(f"loss {figure(job.latest['loss'])}")
     if job.latest.get("throughput") is not None:

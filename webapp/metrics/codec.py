@@ -12,6 +12,8 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 LEVEL = 1
+WORTH = 0.7
+"""Compressed only where it shrinks to this: inflating noise costs a reader more than its bytes cost the disk."""
 _CONSTANT = b"="
 _FIRST = struct.Struct("<q")
 _DELTAS = ("i1", "<i2", "<i4", "<i8")
@@ -67,7 +69,7 @@ def _body(head: bytes, column: npt.NDArray[np.generic], kind: int, packed: bool)
         # Equal bytes of all numbers side by side: what hardly changes along a curve compresses to nothing.
         width = column.dtype.itemsize
         small = zlib.compress(np.frombuffer(raw, np.uint8).reshape(-1, width).T.tobytes(), LEVEL)
-        if len(small) < 0.9 * len(raw):
+        if len(small) < WORTH * len(raw):
             return bytes([ord("A") + kind]) + head + small
     return bytes([ord("a") + kind]) + head + raw
 

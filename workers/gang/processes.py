@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import logging
 import os
 import select
 import signal
@@ -27,6 +28,8 @@ ENGINE = "workers.training.process"
 Isolate = Literal["auto", "off"]
 _PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None) if sys.platform == "linux" else None
+
+log = logging.getLogger(__name__)
 
 
 class ProcessExit(NamedTuple):
@@ -97,7 +100,7 @@ class Gang:
         if all(process.host == self.host for process in self.processes):
             local = tuple(process.model_copy(update={"address": "127.0.0.1"}) for process in self.processes)
             self.processes = plan_ports(local, self._ports, self._port_range)
-        network = PrivateNetwork() if self.isolated else None
+        network = self._private_network()
         try:
             for process in self.processes:
                 if process.host == self.host:
@@ -140,6 +143,15 @@ class Gang:
         self._ports.close()
         self._watch.close()
         return exits
+
+    def _private_network(self) -> PrivateNetwork | None:
+        if not self.isolated:
+            return None
+        try:
+            return PrivateNetwork()
+        except OSError as error:
+            log.warning("%s runs on the host's own network: %s", self.run, error)
+            return None
 
     def _signal(self, number: signal.Signals) -> None:
         for process in self._living.values():

@@ -61,6 +61,11 @@ class CeleryWorker:
             self.stop()
             self._start()
 
+    def terminate(self) -> None:
+        """Ask it to end, without waiting."""
+        if self._child is not None and self._child.poll() is None:
+            self._child.terminate()
+
     def stop(self) -> None:
         """TERM, then KILL."""
         if self._child is None or self._child.poll() is not None:

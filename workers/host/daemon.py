@@ -40,6 +40,7 @@ class Daemon:
 
     def run(self) -> None:
         """Raises AlreadyRunning."""
+        self._settings.export()
         self._settings.lockstep_runs.mkdir(mode=0o700, parents=True, exist_ok=True)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._on_signal)
@@ -50,9 +51,10 @@ class Daemon:
                 self._keeper.tend()
                 self._greet()
                 self._ended.wait(BEAT_SECONDS)
-            self._celery.stop()
+            self._celery.terminate()
             if self._settings.lockstep_end_with_host:
                 self._keeper.end_all()
+            self._celery.stop()
 
     def _greet(self) -> None:
         inventory = self._surveyor.survey().model_dump_json()

@@ -24,6 +24,7 @@ class GangEnd:
         self._assignment = assignment
         self._journal = journal
         self._exits: list[ProcessExit] = []
+        self._times: dict[str, float] = {}
         self._after_stop: set[str] = set()
         self._deadline: float | None = None
 
@@ -31,6 +32,7 @@ class GangEnd:
         """Take over and write down what the gang told."""
         for end in exits:
             self._exits.append(end)
+            self._times[end.name] = time.time()
             self._journal.exited(end)
             if not end.succeeded:
                 self._by(SETTLE_SECONDS if self._is_symptom(end) else 0.0)
@@ -51,10 +53,10 @@ class GangEnd:
             return Verdict("succeeded")
         return judge([self._witness(end) for end in bad])
 
-    def broken_off(self, verdict: Verdict) -> Verdict:
+    def broken_off(self, verdict: Verdict, grace: float | None = None) -> Verdict:
         """End the gang for a reason from outside. Whoever had done all by then has succeeded all the same."""
         was_running = self._gang.running
-        self._end_rest()
+        self._end_rest(grace)
         if not was_running and self._exits and all(end.succeeded for end in self._exits):
             return Verdict("succeeded")
         return verdict
@@ -64,9 +66,9 @@ class GangEnd:
         processes = self._assignment.processes
         return next((p for p in processes if p.role == "chief"), processes[0]).name
 
-    def _end_rest(self) -> None:
+    def _end_rest(self, grace: float | None = None) -> None:
         self.hear(self._gang.poll())
-        late = self._gang.stop()
+        late = self._gang.stop(grace)
         self._after_stop = {end.name for end in late}
         self.hear(late)
 
@@ -86,4 +88,5 @@ class GangEnd:
             ours=end.name in self._after_stop,
             failed=last_failure(run, end.name),
             stderr=tail_bytes(run / "logs" / f"{end.name}.stderr", STDERR_BYTES).decode(errors="replace"),
+            time=self._times[end.name],
         )

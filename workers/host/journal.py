@@ -32,7 +32,7 @@ class Journal:
     def ended(self, verdict: Verdict) -> None:
         self._write(
             Ended(
-                time=time.time(),
+                time=time.time() if verdict.time is None else verdict.time,
                 process=self.name,
                 outcome=verdict.outcome,
                 cause=verdict.cause,

@@ -80,6 +80,10 @@ class HostSettings(BaseSettings):
     def _absolute(cls, value: Path) -> Path:
         return value.expanduser().resolve()
 
+    def export(self) -> None:
+        """Let dataset plugins, which read the environment alone, see what a .env file or a secret decided."""
+        os.environ["LOCKSTEP_OFFLINE"] = "1" if self.lockstep_offline else "0"
+
     @property
     def port_range(self) -> tuple[int, int]:
         """First and last port."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+import math
 import signal
 import sys
 import time
@@ -30,6 +31,7 @@ from workers.host.shipping import Shipping
 from workers.host.verdict import Verdict, all_succeeded, cut, devices_shown
 
 POLL_SECONDS = 0.05
+SHUTDOWN_GRACE = 1.0
 SHUTDOWN_SHIP_SECONDS = 1.0
 
 log = logging.getLogger(__name__)
@@ -112,11 +114,16 @@ class Supervisor:
             end.hear(gang.poll(timeout=POLL_SECONDS))
             reason = self._reason_to_stop()
             if reason is not None:
-                return end.broken_off(reason)
+                return end.broken_off(reason, self._grace)
             if end.over:
                 break
             self.shipping.tend()
         return end.verdict()
+
+    @property
+    def _grace(self) -> float:
+        """Whoever shuts a host down does not wait for long."""
+        return min(self.settings.lockstep_grace, SHUTDOWN_GRACE if self.shut_down else math.inf)
 
     def _reason_to_stop(self) -> Verdict | None:
         if self.run.stop_file.exists():
@@ -172,7 +179,9 @@ def main() -> int:
         return 2
     with run.lock() as ours:
         if ours and not run.settled:
-            Supervisor(run, HostSettings()).supervise()
+            settings = HostSettings()
+            settings.export()
+            Supervisor(run, settings).supervise()
     return 0
 
 

@@ -20,18 +20,23 @@ SYMPTOMS = {"peer", "network"}
 _MEMORY = re.compile(
     r"RESOURCE_EXHAUSTED|ResourceExhaustedError|OOM when allocating|out of memory|MemoryError|std::bad_alloc", re.I
 )
+_LOST_PEER = re.compile(
+    r"coordination service|CoordinationService|Connection reset by peer|Socket closed|UnavailableError|heartbeat", re.I
+)
 _EXCEPTION = re.compile(r"^(?:[\w.]+\.)?[A-Z]\w*(?:Error|Exception|Interrupt|Exit)\b.*")
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
 @dataclasses.dataclass(frozen=True)
 class Verdict:
-    """What the Ended event says."""
+    """What the Ended event says. `time` is when the cause happened (seconds since 1970, None for now): with several
+    hosts the earliest has the cause, even if ending its other processes took it longer than the others."""
 
     outcome: Outcome
     cause: str = ""
     target: str | None = None
     log_tail: str = ""
+    time: float | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,6 +49,7 @@ class Witness:
     ours: bool
     failed: Failed | None
     stderr: str
+    time: float | None = None
 
     @property
     def rank(self) -> int:
@@ -52,14 +58,17 @@ class Witness:
             return 2 if self.failed.reason in SYMPTOMS else 0
         if self.ours:
             return 3
-        return 0 if self.exit.signal else 1
+        if self.exit.signal not in {None, "SIGABRT"}:
+            return 0
+        # TensorFlow aborts a process whose peer is gone.
+        return 2 if _LOST_PEER.search(self.stderr[-4000:]) else 1
 
 
 def judge(witnesses: list[Witness]) -> Verdict:
     """The verdict on a failed gang. `witnesses` are the processes that did not exit with 0, at least one."""
     culprit = min(witnesses, key=lambda witness: (witness.rank, witness.order))
     cause = cut(_sentence(culprit), CAUSE_CHARACTERS)
-    return Verdict("failed", cause, culprit.exit.name, tail_of(culprit.stderr))
+    return Verdict("failed", cause, culprit.exit.name, tail_of(culprit.stderr), culprit.time)
 
 
 def tail_of(stderr: str) -> str:

@@ -25,12 +25,16 @@ def configure(place: Place) -> None:
     if process.kind == "gpu":
         _configure_gpus(process)
     else:
-        _configure_cpu(process)
+        neighbours = sum(other.host == process.host for other in place.processes)
+        _configure_cpu(process, max(1, cores() // neighbours))
 
 
-def _configure_cpu(process: ProcessAssignment) -> None:
+def _configure_cpu(process: ProcessAssignment, threads: int) -> None:
     import tensorflow as tf
 
+    if threads < cores() and "TF_NUM_INTRAOP_THREADS" not in os.environ:
+        # Processes that each take every core wait for one another in every sum of gradients.
+        tf.config.threading.set_intra_op_parallelism_threads(threads)
     tf.config.set_visible_devices([], "GPU")
     count = max(1, len(process.devices) * process.split)
     if count > 1:

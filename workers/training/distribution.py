@@ -9,6 +9,8 @@ from workers.contract import catalog
 from workers.contract.assignment import Place
 
 PACK_BYTES = 32 * 2**20
+REPLICA_SEED = 7_919
+"""Between the seeds of neighbouring replicas; replica 0 keeps the job's own, as on one device."""
 
 
 class Distribution:
@@ -61,6 +63,21 @@ class Distribution:
             summed += [tf.reshape(part, gradient.shape) for part, gradient in zip(parts, pack, strict=True)]
         return summed
 
+    def vary_dropout(self, model: Any) -> None:
+        """Give each replica random numbers of its own: the same seeds would drop the same units in every shard."""
+        import tensorflow as tf
+
+        states = [variable for variable in model.non_trainable_variables if variable.name == "seed_generator_state"]
+        if not states or self.replicas == 1:
+            return
+
+        def shift(offset: Any) -> None:
+            for state in states:
+                state.assign(state.value + tf.cast(offset, state.value.dtype))
+
+        offsets = self.spread([tf.constant([replica * REPLICA_SEED, 0], tf.int64) for replica in self.local])
+        tf.function(lambda values: self.run(shift, (values,)), autograph=False)(offsets)
+
     def sum_over_processes(self, vector: Any) -> Any:
         """Sum a process's vector over all processes; each of them gets the whole. To be called inside a tf.function."""
         if self.processes == 1:
@@ -79,7 +96,7 @@ class Distribution:
         if self.processes > 1:
             import tensorflow as tf
 
-            tf.function(lambda: self.sum_over_processes(tf.ones([1])))()
+            tf.function(lambda: self.sum_over_processes(tf.ones([1])), autograph=False)()
 
 
 def connect(place: Place) -> Distribution:

@@ -34,7 +34,7 @@ class Evaluator:
         self._chunks = len(shards[0][0])
         self._arguments = [distribution.spread(parts) for parts in zip(*shards, strict=True)]
         self._arguments.append(distribution.spread([np.float32(scale)] * len(shards)))
-        self._call = tf.function(self._walk)
+        self._call = tf.function(self._walk, autograph=False)
 
     def run(self) -> dict[str, float]:
         """Mean loss and metric over all samples of the split, by name."""

@@ -12,6 +12,7 @@ from workers.training.arrays import DataError
 from workers.training.devices import DeviceError
 
 Reason = Literal["data", "memory", "nan", "peer", "network", "device", "error"]
+PREAMBLE = ("Graph execution error", "Detected at node", "Detected Unsupported", "Stack trace", "File ", "[[", "(0) ")
 LONGEST = 400
 LONGEST_TRACEBACK = 20_000
 PEER_ERRORS = {"UnavailableError", "AbortedError", "CancelledError", "DeadlineExceededError"}
@@ -67,6 +68,8 @@ def _out_of_memory(error: BaseException, place: Place) -> str:
 
 
 def _first_line(error: BaseException) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    text = lines[0] if lines else "no message"
+    """What is said first, past the Python lines and node names that TensorFlow puts before it."""
+    lines = [line.strip() for line in str(error).splitlines()]
+    said = [line for line in lines if line and not line.startswith(PREAMBLE)]
+    text = said[0].removesuffix(".") if said else "no message"
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"

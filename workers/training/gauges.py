@@ -40,13 +40,19 @@ class Gauges:
         ended = False
         while not ended:
             ended = self._end.wait(PERIOD_SECONDS)
-            now = time.time()
-            known: dict[int, dict[str, float]] = {}
-            for replica, gauge in self._readers:
-                values = known.setdefault(id(gauge), {}) or gauge()
-                known[id(gauge)] = values
-                if values:
-                    self._reporter.write(Values(None, None, now, values, replica))
+            try:
+                self._read(time.time())
+            except OSError:
+                # A full disk: the training thread is told as well, and says so.
+                return
+
+    def _read(self, moment: float) -> None:
+        known: dict[Gauge, dict[str, float]] = {}
+        for replica, gauge in self._readers:
+            if gauge not in known:
+                known[gauge] = gauge()
+            if known[gauge]:
+                self._reporter.write(Values(None, None, moment, known[gauge], replica))
 
 
 def _readers(process: ProcessAssignment) -> list[tuple[int, Gauge]]:

@@ -55,6 +55,7 @@ class Loop:
             self.model = build_model(info.shape, info.outputs, self._spec.options_of("model"))
             self._optimizer = build_optimizer(self._spec)
             self._optimizer.build(self.model.trainable_variables)
+        self._distribution.vary_dropout(self.model)
         self._steps = Steps(self._distribution, self.model, self._optimizer, self._objective, self._spec)
         self._steps.place(self._data.training, self._data.scale)
 

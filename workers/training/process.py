@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import os
 import signal
 import sys
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import cast
 
@@ -88,7 +90,9 @@ def _fail(error: BaseException, place: Place, reporter: Reporter) -> int:
     reason, cause = explain(error, place)
     text = traceback_of(error)
     print(text or cause, file=sys.stderr, flush=True)  # noqa: T201
-    reporter.write(Failed(time=time.time(), process=place.process.name, cause=cause, reason=reason, traceback=text))
+    # A disk that took no events will not take this one; the log above has it.
+    with suppress(OSError):
+        reporter.write(Failed(time=time.time(), process=place.process.name, cause=cause, reason=reason, traceback=text))
     reporter.close()
     return 1
 
@@ -97,8 +101,11 @@ def _end_on_signal(reporter: Reporter) -> None:
     """SIGTERM must end a process that waits inside TensorFlow, where no Python signal handler would run."""
     number = signal.sigwait(ENDINGS)
     reporter.close(timeout=1.0)
+    # TensorFlow's clustered strategies put a handler of their own here, and Python resets one in the main thread only.
+    ctypes.CDLL(None).signal(int(number), 0)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDINGS)
     os.kill(os.getpid(), number)
+    os._exit(128 + number)
 
 
 if __name__ == "__main__":

@@ -67,7 +67,7 @@ class Steps:
         import tensorflow as tf
 
         if self._call is None:
-            self._call = tf.function(self._walk)
+            self._call = tf.function(self._walk, autograph=False)
         answer = self._call(
             self._data,
             self._order,
@@ -113,7 +113,7 @@ def _replica_step(
         return tape.gradient(target, variables), tf.stack([loss, tf.reduce_sum(metrics)])
 
     if spec.training.jit:
-        gradients_of = tf.function(gradients_of, jit_compile=True)
+        gradients_of = tf.function(gradients_of, autograph=False, jit_compile=True)
 
     def step(features: Any, targets: Any, scale: Any, order: Any, index: Any) -> Any:
         rows = order[index]

@@ -10,10 +10,13 @@ export const parseValue = (value) => (typeof value === "number" ? value : Number
 export function seconds(given) {
   const value = parse(given);
   if (value === null || !Number.isFinite(value) || value === 0) return `${number(value)}${value === 0 ? " s" : ""}`;
-  if (value < 0.0009995) return `${Number((value * 1e6).toPrecision(3))} µs`;
-  if (value < 0.9995) return `${Number((value * 1e3).toPrecision(3))} ms`;
-  return `${Number(value.toPrecision(3))} s`;
+  if (value < 0.0009995) return `${digits(value * 1e6)} µs`;
+  if (value < 0.9995) return `${digits(value * 1e3)} ms`;
+  return `${digits(value)} s`;
 }
+
+// Always three digits, so that a changing value keeps its width.
+const digits = (value) => value.toFixed(value >= 100 ? 0 : value >= 10 ? 1 : 2);
 
 /** `value` as its metric's unit is read; a unit of words (samples/s) stands in the chart's title, not here. */
 export function readable(value, unit) {

@@ -61,9 +61,10 @@ export class Pointer {
 
   _place(xaxis, yaxis, [line, index], height) {
     const left = xaxis._offset + xaxis.l2p(this.chart.view.pointer.x);
-    const right = left > this.chart.plot.clientWidth / 2;
-    this.tip.style.left = right ? "auto" : `${left + 14}px`;
-    this.tip.style.right = right ? `${this.chart.plot.clientWidth - left + 14}px` : "auto";
+    const [room, wide] = [this.chart.plot.clientWidth, this.tip.offsetWidth];
+    // Beside the crosshair where there is room, else within the chart.
+    const beside = left + 14 + wide <= room ? left + 14 : left - 14 - wide;
+    this.tip.style.left = `${Math.max(0, Math.min(beside, room - wide))}px`;
     if (!Number.isFinite(height)) return;
     this.dot.hidden = false;
     this.dot.style.background = line.colour;

@@ -3,6 +3,9 @@
 
 const SHORTEST = 100;
 const SHARE = 4;
+/** Milliseconds that one round may take before the rest waits for the next, so that the page answers in between. */
+const BUDGET = 60;
+const LONGEST = 1000;
 
 const stale = new Set();
 let running = false;
@@ -26,17 +29,21 @@ function round(now) {
     return;
   }
   const started = performance.now();
+  let cost = 0;
   for (const drawable of [...stale]) {
     if (!drawable.visible || drawable.held) continue;
     stale.delete(drawable);
     drawable.draw();
     statistics.draws += 1;
+    cost = performance.now() - started;
+    if (cost > BUDGET) break;
   }
-  const cost = performance.now() - started;
   statistics.rounds += 1;
   statistics.milliseconds += cost;
   statistics.slowest = Math.max(statistics.slowest, cost);
-  next = now + Math.max(SHORTEST, cost * SHARE);
-  running = [...stale].some((drawable) => drawable.visible);
+  const waiting = [...stale].some((drawable) => drawable.visible && !drawable.held);
+  // What was cut short goes on soon; what is up to date may rest.
+  next = now + (waiting ? cost : Math.min(LONGEST, Math.max(SHORTEST, cost * SHARE)));
+  running = waiting;
   if (running) requestAnimationFrame(round);
 }

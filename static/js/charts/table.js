@@ -26,7 +26,7 @@ export function build(lines, axis, title) {
   const shown = all.filter((_, index) => (all.length - 1 - index) % every === 0).reverse();
   const table = document.createElement("table");
   table.className = "series-table";
-  table.createCaption().textContent = every > 1 ? `${title}: every ${every}th of ${all.length} points` : title;
+  table.createCaption().textContent = every > 1 ? `${title}: ${shown.length} of ${all.length} points` : title;
   const head = table.createTHead().insertRow();
   for (const text of [axis, ...lines.map((line) => line.label)]) {
     const cell = document.createElement("th");

@@ -1,7 +1,7 @@
 // @ts-check
 // What all charts of a page share: the x axis, the zoom, smoothing, and where the pointer is.
 
-/** Emits `change` (axis, smoothing, hidden lines), `zoom` and `hover`; charts listen. */
+/** Emits `change` (axis, smoothing, hidden lines), `log`, `zoom`, `highlight` and `hover`; charts listen. */
 export class View extends EventTarget {
   constructor({ axis = "step", smooth = 0, log = [] } = {}) {
     super();
@@ -32,6 +32,7 @@ export class View extends EventTarget {
   toggleLog(key) {
     if (!this.log.delete(key)) this.log.add(key);
     this._tell("change");
+    this._tell("log");
   }
 
   /** @param {[number, number] | null} range in units of the axis; null shows all */

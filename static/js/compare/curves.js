@@ -7,12 +7,14 @@ import { SeriesSet } from "../charts/series.js";
 import { fetchJson } from "../job/request.js";
 
 const RETRY = 3000;
+/** Above this many jobs a dot on every point would only cost time. */
+const MOST_MARKED = 12;
 
 export class Curves {
   /**
    * @param {object[]} jobs the page's facts of each job
    * @param {string} url of compare-data
-   * @param {{onPoints: () => void, onTrouble: (text: string) => void}} listeners
+   * @param {{onPoints: (metrics: string[]) => void, onTrouble: (text: string) => void}} listeners
    */
   constructor(jobs, url, listeners) {
     Object.assign(this, { url, listeners });
@@ -40,7 +42,7 @@ export class Curves {
       if (this.metrics.get(one.name) === "loading") this.waiting.push({ job: job.id, part: one });
       else this._append(job, one);
     }
-    this.listeners.onPoints();
+    this.listeners.onPoints(parts.map((one) => one.name));
   }
 
   /** Everything anew: messages were lost. */
@@ -68,13 +70,14 @@ export class Curves {
   /** One line a job for the chart of `metric`. */
   lines(metric, { axis, range, hidden }) {
     const found = [];
+    const marked = this.jobs.size <= MOST_MARKED;
     for (const job of this.jobs.values()) {
       const series = job.set.get(metric);
       const key = keyOf(job.id);
       if (!series?.values.length || hidden.has(key)) continue;
       const points = range ? this._window(job, series, axis, range) : series;
       const xs = job.scale.xs(points, axis);
-      found.push({ key, label: job.name, colour: job.colour, dash: job.dash, xs, values: points.values });
+      found.push({ key, label: job.name, colour: job.colour, dash: job.dash, xs, values: points.values, points: marked });
     }
     return found;
   }
@@ -98,7 +101,7 @@ export class Curves {
     const [mine, others] = split(this.waiting, ({ part }) => part.name === metric);
     this.waiting = others;
     for (const { job, part } of mine) this._append(this.jobs.get(job), part);
-    this.listeners.onPoints();
+    this.listeners.onPoints([metric]);
   }
 
   _fill(one) {

@@ -33,10 +33,13 @@ if (ids.length) start();
 function start() {
   const view = new View(fromAddress());
   const charts = [];
+  let known = "";
   const curves = new Curves(facts, page.dataset.curves, {
-    onPoints: () => {
+    onPoints: (metrics) => {
       page.dataset.loaded = "true";
-      for (const chart of charts) chart.stale();
+      const extent = String(curves.extent(view.axis, view.hidden));
+      for (const chart of charts) if (extent !== known || metrics.includes(chart.panel.key)) chart.stale();
+      known = extent;
     },
     onTrouble: trouble,
   });
@@ -80,7 +83,7 @@ function bindControls(view, results) {
     });
   }
   bindToolbar(part(".chart-bar"), view, (mode) => toAddress(view, mode));
-  view.addEventListener("change", () => toAddress(view, "replace"));
+  view.addEventListener("log", () => toAddress(view, "push"));
   bindRuns(part(".runs-list"), view, (id) => goTo(ids.filter((one) => one !== id)));
   for (const place of [part(".runs-list"), part("#results")]) bindHighlight(place, view);
   markNearest(part(".runs-list"), view);

@@ -85,7 +85,7 @@ new Tabs(part(".tabs"), (name) => {
   showTab();
 });
 bindToolbar(part(".chart-bar"), view, (mode) => toAddress(view, mode));
-view.addEventListener("change", () => toAddress(view, "replace"));
+view.addEventListener("log", () => toAddress(view, "push"));
 let zoomed = 0;
 view.addEventListener("zoom", () => {
   clearTimeout(zoomed);

@@ -42,7 +42,9 @@ def test_it_ends_an_attempt_whose_host_has_gone_silent(attempt: Attempt) -> None
 
 def test_it_names_a_host_that_never_started(attempt: Attempt) -> None:
     listen()
-    age(attempt, 31, sent=30)
+    age(attempt, 59, sent=58)
+    assert reaper.reap() == []
+    age(attempt, 61, sent=60)
     assert reaper.reap() == [attempt.job_id]
     assert "did not start it" in job_of(attempt).cause
 

@@ -115,3 +115,15 @@ def test_it_spreads_a_job_over_hosts_with_real_ports(team: Team, alice: User, se
     scheduler.schedule()
     again = {p["host"]: p["port"] for p in Attempt.objects.get(job=second).assignment["processes"]}
     assert not set(ports.values()) & set(again.values())
+
+
+def test_it_takes_devices_by_statements_on_their_own_table_alone(
+    team: Team, alice: User, seed_spec: Spec, django_assert_max_num_queries: Any
+) -> None:
+    """With a join, PostgreSQL let two control processes take one device: it rechecks only the table it updates."""
+    hear("h1", cpus=2)
+    scene.queue(team, alice, seed_spec)
+    with django_assert_max_num_queries(40) as captured:
+        scheduler.schedule()
+    taking = [query["sql"] for query in captured if query["sql"].startswith('UPDATE "cluster_device"')]
+    assert len(taking) == 1 and "SELECT" not in taking[0] and '"attempt_id" IS NULL' in taking[0]

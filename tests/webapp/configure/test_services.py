@@ -38,3 +38,9 @@ def test_it_refuses_readers_and_strangers(team: Team, rita: User, charlie: User,
     for user in (rita, charlie):
         with pytest.raises(PermissionDenied):
             submit(team=team, owner=user, spec=parse(seed_spec))
+
+
+def test_it_refuses_a_character_that_no_database_stores(team: Team, bob: User, seed_spec: dict[str, Any]) -> None:
+    with pytest.raises(SpecInvalid, match="NUL") as refused:
+        submit(team=team, owner=bob, spec=JobSpec.model_validate({**seed_spec, "name": "a\x00b"}))
+    assert refused.value.problems[0].path == "name"

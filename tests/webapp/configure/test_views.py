@@ -216,3 +216,19 @@ def test_no_page_carries_an_inline_style_or_an_unnamed_script(member: Client) ->
         assert " style=" not in page
         assert " onclick=" not in page
         assert "<script>" not in page
+
+
+def test_every_fault_of_a_form_is_told_at_once(member: Client) -> None:
+    hear()
+    changes = {"training__global_batch": "127", "model__mlp__units": "256, none", "strategy__mirrored__devices": "9"}
+    answer = member.post(f"{NEW}check", typed(**changes)).json()
+    fields = {problem["field"] for problem in answer["problems"]}
+    assert fields == {"training.global_batch", "model.mlp.units", "strategy.name"}
+
+
+def test_a_yaml_that_would_multiply_itself_is_refused_unread(member: Client) -> None:
+    bomb = "a: &a [1,1]\n" + "".join(
+        f"{b}: &{b} [{','.join([f'*{a}'] * 9)}]\n" for a, b in zip("abcdefgh", "bcdefghi", strict=True)
+    )
+    answer = member.post(f"{NEW}check", {"view": "yaml", "yaml": bomb}).json()
+    assert "has an alias at line 2" in answer["problems"][0]["message"]

@@ -184,3 +184,9 @@ def test_it_holds_wrong_clocks_of_hosts_between_start_and_now(attempt: Attempt) 
 def test_it_does_nothing_without_events(attempt: Attempt, django_assert_num_queries: DjangoAssertNumQueries) -> None:
     with django_assert_num_queries(0):
         assert not apply(attempt=attempt, process="worker-0", events=[])
+
+
+def test_it_stores_what_a_crashed_process_left_in_its_log(attempt: Attempt) -> None:
+    tell(attempt, "supervisor@h1", scene.ended("h1", "failed", "c" * 5000, "worker-0", "core\x00dump"))
+    job = job_of(attempt)
+    assert (job.log_tail, len(job.cause)) == ("core\ufffddump", 1000)

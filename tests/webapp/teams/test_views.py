@@ -17,6 +17,12 @@ def test_it_goes_home_to_the_jobs_of_the_first_team(client: Client, team: Team, 
     assert client.get("/")["Location"] == reverse("jobs", args=["vision"])
 
 
+def test_it_tells_somebody_without_a_team_what_to_do(client: Client, db: None) -> None:
+    client.force_login(User.objects.create_user("dora"))
+    answer = client.get("/")
+    assert answer.status_code == 200 and b"team" in answer.content
+
+
 def test_it_sends_the_anonymous_to_login(client: Client, db: None) -> None:
     assert client.get("/")["Location"] == f"{reverse('login')}?next=/"
 

@@ -72,7 +72,7 @@ def test_it_carries_a_job_from_the_queue_to_its_end_through_every_death(
     """The Celery worker, Redis and the daemon itself are killed under one running job."""
     with Receiver(redis_server.client()) as receiver:
         daemon = host.start("workers.host")
-        launch = assignment("worker-0:write:300:20", "worker-1:deaf").model_dump(mode="json")
+        launch = assignment("worker-0:deaf", "worker-1:write:300:20").model_dump(mode="json")
         send("launch", launch)
         run = host.run_folder()
         wait_for(lambda: at_work(run), what="the job to start")
@@ -102,7 +102,7 @@ def test_it_carries_a_job_from_the_queue_to_its_end_through_every_death(
         wait_for(lambda: run.settled)
         assert leftovers(run.path) == []
         for stream in ("stdout", "stderr"):
-            name = f"worker-0.{stream}"
+            name = f"worker-1.{stream}"
             assert bytes(receiver.files[1, f"logs/{name}"]) == (run.path / "logs" / name).read_bytes()
 
 

@@ -86,6 +86,8 @@ def test_it_ends_all_at_the_first_death_even_what_ignores_term(host: Host, redis
         os.kill(victim.pid, signal.SIGKILL)
         ended = end_of(receiver)
         assert (ended.outcome, ended.target) == ("failed", "worker-1")
+        ends = {e.target: e.time for e in receiver.events(1, "supervisor@here") if isinstance(e, Exited)}
+        assert abs(ended.time - ends["worker-1"]) < 0.1 < ends["worker-0"] - ends["worker-1"]
         assert leftovers(run.path) == []
 
 

@@ -49,7 +49,7 @@ class ByHand:
             self.process = subprocess.Popen(command, cwd=ROOT, env={**os.environ, **env}, stdout=out, stderr=err)
         self._folder = folder
 
-    def finish(self, seconds: float = 120) -> int:
+    def finish(self, seconds: float = 200) -> int:
         """The exit code; a run that does not end fails the test."""
         try:
             return self.process.wait(seconds)
@@ -93,6 +93,22 @@ def seed_with(**changes: dict[str, Any]) -> dict[str, Any]:
     for key in [key for key, value in spec["training"].items() if value is None]:
         del spec["training"][key]
     return {**spec, **changes}
+
+
+def run_script(name: str, *arguments: str) -> dict[str, Any]:
+    """The JSON that a script beside this file prints last; TensorFlow stays out of the tests' own process."""
+    done = subprocess.run(
+        [sys.executable, str(Path(__file__).with_name(name)), *arguments],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": "-1"},
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return answer
 
 
 @pytest.fixture
@@ -147,16 +163,4 @@ def hand_written(exact_runs: dict[str, ByHand], seed_run: ByHand) -> dict[str, A
     """What a loop written by hand on one device finds for the same job, compared with the models of the runs."""
     spec = exact_runs["one_device"].out.parent / "spec.yaml"
     models = [str(run.out / "model.keras") for run in (*exact_runs.values(), seed_run)]
-    script = Path(__file__).with_name("hand_written.py")
-    done = subprocess.run(
-        [sys.executable, str(script), str(spec), *models],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": "-1"},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return answer
+    return run_script("hand_written.py", str(spec), *models)

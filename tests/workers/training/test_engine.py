@@ -14,7 +14,10 @@ import psutil
 import pytest
 
 from tests.waiting import wait_for
-from tests.workers.training.conftest import STRATEGIES, ByHand, seed_with
+from tests.workers.training.conftest import STRATEGIES, ByHand, run_script, seed_with
+from workers.contract.spec import parse
+from workers.gang import Gang
+from workers.training.here import HOST, place_here
 
 pytestmark = pytest.mark.tensorflow
 ENDLESS = {"epochs": 100_000}
@@ -136,6 +139,15 @@ def test_it_trains_in_half_precision_with_xla_and_tests_at_the_end(by_hand: Star
     assert run.series("samples_seen")[36] == 36 * 40
 
 
+def test_it_drops_other_units_in_each_replica() -> None:
+    answer = run_script("replica_dropout.py")
+    one_device, same = answer["alike"]
+    assert one_device == same
+    first, second = answer["varied"]
+    assert first == one_device
+    assert first != second
+
+
 def test_it_fails_when_the_loss_is_no_longer_a_number(by_hand: Start) -> None:
     spec = seed_with(
         model={"name": "mlp", "options": {"units": [64] * 6, "dropout": [0] * 6, "activation": "gelu"}},
@@ -154,34 +166,46 @@ def test_it_fails_when_the_loss_is_no_longer_a_number(by_hand: Start) -> None:
 
 def test_it_names_the_worker_that_was_killed(by_hand: Start) -> None:
     run = by_hand(seed_with(training=ENDLESS))
-    wait_for(lambda: run.series("loss"), seconds=60, what="the first loss")
+    wait_for(lambda: run.series("loss"), seconds=200, what="the first loss")
     engine_processes(run)["worker-1"].kill()
-    assert run.finish(20) == 1
+    assert run.finish(30) == 1
     assert "failed in worker-1: worker-1 was ended by SIGKILL" in run.stderr
 
 
 def test_it_ends_everything_on_ctrl_c(by_hand: Start) -> None:
     run = by_hand(seed_with(training=ENDLESS))
-    wait_for(lambda: run.series("loss"), seconds=60, what="the first loss")
+    wait_for(lambda: run.series("loss"), seconds=200, what="the first loss")
     processes = engine_processes(run).values()
     assert len(processes) == 2
     run.process.send_signal(signal.SIGINT)
-    assert run.finish(20) == 130
+    assert run.finish(30) == 130
     assert not any(process.is_running() and process.status() != psutil.STATUS_ZOMBIE for process in processes)
 
 
 def test_it_ends_at_once_on_sigterm_and_loses_no_line(by_hand: Start) -> None:
     run = by_hand(seed_with(strategy={"name": "one_device"}, training=ENDLESS))
-    wait_for(lambda: len(run.series("loss")) > 100, seconds=60, what="a hundred steps")
+    wait_for(lambda: len(run.series("loss")) > 100, seconds=200, what="a hundred steps")
     [process] = engine_processes(run).values()
     before = time.monotonic()
     os.kill(process.pid, signal.SIGTERM)
-    assert run.finish(20) == 1
+    assert run.finish(30) == 1
     assert time.monotonic() - before < 3
     assert "worker-0 was ended by SIGTERM" in run.stderr
     steps = list(run.series("loss"))
     assert steps == list(range(1, len(steps) + 1))
     assert (run.out / "events" / "worker-0.jsonl").read_bytes().endswith(b"\n")
+
+
+def test_it_ends_by_sigterm_also_among_other_workers(tmp_path: Path) -> None:
+    spec = parse(seed_with(training=ENDLESS))
+    gang = Gang(tmp_path, spec, place_here(spec), HOST, grace=30)
+    gang.start()
+    try:
+        told = tmp_path / "events" / "worker-0.jsonl"
+        wait_for(lambda: told.exists() and b'"points"' in told.read_bytes(), seconds=200, what="the first points")
+    finally:
+        ends = gang.stop()
+    assert [(end.code, end.signal) for end in ends] == [(None, "SIGTERM")] * 2
 
 
 def test_it_says_how_to_supply_data_that_is_not_there(by_hand: Start, tmp_path: Path) -> None:

@@ -153,6 +153,18 @@ def test_it_explains_errors_in_one_sentence(place: Place) -> None:
     assert explain(ValueError("first\nsecond"), place) == ("error", "ValueError: first")
 
 
+def test_it_says_what_tensorflow_said_and_not_where(place: Place) -> None:
+    class UnavailableError(Exception):
+        """Named as TensorFlow's, whose message has this shape."""
+
+    error = UnavailableError(
+        "Graph execution error:\n\nDetected at node while/CollectiveReduceV2 defined at (most recent call last):\n"
+        '  File "<frozen runpy>", line 88, in _run_code\n\nfailed to connect to all addresses.\n\t [[{{node while}}]]'
+    )
+    cause = "worker-1 lost contact with another process of the job (failed to connect to all addresses)."
+    assert explain(error, place) == ("peer", cause)
+
+
 def test_it_places_workers_on_slots_of_their_own(place: Place) -> None:
     assert [(p.name, p.kind, p.devices, p.replicas) for p in place.processes] == [
         ("worker-0", "cpu", (0,), (0,)),

@@ -97,13 +97,20 @@ def _plain(value: float) -> str:
 def _compact(value: float) -> str:
     for bound, letter in ((1e12, " T"), (1e9, " G"), (1e6, " M"), (1e3, " k")):
         if abs(value) >= bound * 0.9995:
-            return f"{value / bound:.3g}{letter}"
-    return f"{value:.3g}"
+            return f"{_digits(value / bound)}{letter}"
+    return _digits(value)
 
 
 def _seconds(value: float) -> str:
     if value and abs(value) < 0.0009995:
-        return f"{value * 1e6:.3g} µs"
+        return f"{_digits(value * 1e6)} µs"
     if value and abs(value) < 0.9995:
-        return f"{value * 1e3:.3g} ms"
-    return f"{value:.3g} s"
+        return f"{_digits(value * 1e3)} ms"
+    return f"{_digits(value)} s"
+
+
+def _digits(value: float) -> str:
+    size = abs(value)
+    if not size:
+        return "0"
+    return f"{value:.{0 if size >= 100 else 1 if size >= 10 else 2}f}"

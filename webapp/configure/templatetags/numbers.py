@@ -58,6 +58,12 @@ def number(given: Any, digits: int = 4) -> str:
 
 
 @register.filter
+def plain(given: float) -> str:
+    """As a person would type it: 0.001"""
+    return f"{given:.6g}"
+
+
+@register.filter
 def percent(given: Any, decimals: int = 2) -> str:
     """A share of one: 94.17 %"""
     value = parse(given)

@@ -1,0 +1,140 @@
+"""The new-job page in Chromium."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.e2e.conftest import Server, violations
+
+pytestmark = pytest.mark.browser
+
+HOST = """
+from webapp.cluster import hearing
+from workers.contract.inventory import DeviceInfo, Inventory
+devices = tuple(DeviceInfo(kind="cpu", index=index, name=f"cpu {index}", memory_bytes=2**32) for index in range(2))
+hearing.hear_host(Inventory(host="box", address="127.0.0.1", cores=2, memory_bytes=2**33, devices=devices,
+    unavailable={"mnist": "MNIST is not on this host. Put it there."}))
+from datetime import timedelta
+Host.objects.update(heard=Host.objects.get().heard + timedelta(hours=1))
+"""
+
+
+@pytest.fixture
+def new(server: Server, page: Page) -> Page:
+    """The page of a member whose cluster has one host with two devices."""
+    server.ask(HOST)
+    page.goto(server.login_address("bob"))
+    page.goto(f"{server.url}/t/vision/jobs/new/")
+    expect(page.locator("#summary")).to_contain_text("Can start now")
+    return page
+
+
+def test_the_summary_follows_what_is_typed(new: Page) -> None:
+    new.get_by_label("Global batch").fill("64")
+    expect(new.locator(".figures")).to_contain_text("32of 64")
+    new.get_by_role("radio", name="Multi-worker mirrored", exact=True).check()
+    expect(new.locator(".placements li")).to_have_count(2)
+    expect(new.get_by_label("Name", exact=True)).to_have_value("mlp on digits, multi worker mirrored x2")
+
+
+def test_a_name_that_was_typed_is_left_alone(new: Page) -> None:
+    new.get_by_label("Name", exact=True).fill("mine")
+    new.get_by_role("radio", name="One device", exact=True).check()
+    expect(new.locator(".figures")).to_contain_text("128of 128")
+    expect(new.get_by_label("Name", exact=True)).to_have_value("mine")
+
+
+def test_only_the_options_of_what_is_chosen_are_seen(new: Page) -> None:
+    expect(new.get_by_label("Units")).to_be_visible()
+    new.get_by_role("radio", name="Convolutional network").check()
+    expect(new.get_by_label("Filters")).to_be_visible()
+    expect(new.locator("[name='model.mlp.units']")).to_be_hidden()
+
+
+def test_what_does_not_fit_is_disabled_and_says_why(new: Page) -> None:
+    expect(new.get_by_role("radio", name="MNIST", exact=True)).to_be_disabled()
+    expect(new.locator("#about-dataset-mnist")).to_contain_text("Put it there")
+
+
+def test_an_error_appears_beside_its_field_and_goes_when_it_is_mended(new: Page) -> None:
+    batch = new.get_by_label("Global batch")
+    batch.fill("127")
+    expect(new.locator("[data-errors='training.global_batch']")).to_contain_text("126 or 128")
+    expect(batch).to_have_attribute("aria-invalid", "true")
+    batch.fill("128")
+    expect(new.locator("[data-errors='training.global_batch']")).to_be_empty()
+    expect(batch).not_to_have_attribute("aria-invalid", "true")
+
+
+def test_a_refused_form_moves_the_focus_to_what_is_wrong_and_keeps_everything(new: Page) -> None:
+    new.get_by_label("Units").fill("256, none")
+    new.get_by_label("Tags").fill("first")
+    new.get_by_role("button", name="Start job").click()
+    expect(new.locator("#problems")).to_be_focused()
+    expect(new.get_by_label("Tags")).to_have_value("first")
+    new.locator(".problem-list a").click()
+    expect(new.get_by_label("Units")).to_be_focused()
+    expect(new.get_by_label("Units")).to_have_value("256, none")
+    new.get_by_label("Units").fill("256, 32")
+    expect(new.locator("#problems .notice")).to_have_count(0)
+
+
+def test_form_and_yaml_are_two_views_of_one_spec(new: Page) -> None:
+    new.get_by_label("Seed").fill("7")
+    new.get_by_role("tab", name="YAML").click()
+    text = new.locator("#yaml")
+    expect(text).to_have_value(re.compile(r"seed: 7"))
+    text.fill(text.input_value().replace("epochs: 10", "steps: 500"))
+    new.get_by_role("tab", name="Form").click()
+    expect(new.get_by_role("radio", name="Steps", exact=True)).to_be_checked()
+    expect(new.locator("[name='training.steps']")).to_have_value("500")
+    expect(new.locator(".figures")).to_contain_text("500")
+
+
+def test_yaml_that_cannot_be_read_stays_with_its_line(new: Page) -> None:
+    new.get_by_role("tab", name="YAML").click()
+    text = new.locator("#yaml")
+    text.fill("version: lockstep/v1\nname: [half")
+    new.get_by_role("tab", name="Form").click()
+    expect(new.locator("#yaml-errors")).to_contain_text("line 2")
+    expect(text).to_be_visible()
+    expect(text).to_have_value("version: lockstep/v1\nname: [half")
+
+
+def test_a_submitted_job_is_queued_and_its_page_opens(new: Page, server: Server) -> None:
+    new.get_by_label("Name", exact=True).fill("from the browser")
+    new.keyboard.press("Control+Enter")
+    new.wait_for_url(re.compile(r"/jobs/\d+/$"))
+    assert server.ask("show(list(Job.objects.values_list('name', 'state')))") == [["from the browser", "queued"]]
+
+
+def test_it_submits_without_scripts(server: Server, page: Page) -> None:
+    page.goto(server.login_address("bob"))
+    state = page.context.storage_state()
+    assert page.context.browser is not None
+    context = page.context.browser.new_context(java_script_enabled=False, storage_state=state)
+    bare = context.new_page()
+    bare.goto(f"{server.url}/t/vision/jobs/new/")
+    bare.get_by_role("radio", name="One device", exact=True).check()
+    expect(bare.locator("[name='strategy.one_device.device']")).to_be_visible()
+    bare.get_by_label("Name", exact=True).fill("plain")
+    bare.get_by_role("button", name="Start job").click()
+    bare.wait_for_url(re.compile(r"/jobs/\d+/$"))
+    context.close()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_everybody_can_use_it(new: Page, theme: str) -> None:
+    new.emulate_media(color_scheme=theme)
+    new.get_by_label("Global batch").fill("127")
+    expect(new.locator("[data-errors='training.global_batch']")).not_to_be_empty()
+    assert violations(new) == []
+
+
+@pytest.mark.parametrize("width", [390, 1280, 1680])
+def test_nothing_sticks_out_at_any_width(new: Page, width: int) -> None:
+    new.set_viewport_size({"width": width, "height": 800})
+    assert new.evaluate("document.documentElement.scrollWidth") <= width
