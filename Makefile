@@ -22,7 +22,7 @@ check: $(VENV)/.dev ## lint, format, types, templates
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
-	@$(BIN)/djlint --quiet --check templates
+	@$(BIN)/djlint --quiet --lint templates
 
 bench-%: $(VENV)/.dev ## one benchmark of tests/bench, for example bench-store
 	@$(BIN)/python -m tests.bench.$*

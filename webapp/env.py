@@ -23,7 +23,7 @@ class Env(BaseSettings):
 
     debug: bool = Field(False, description="Django's debug pages. Never in production.")
     secret_key: str = Field(
-        "", description="Signs sessions and links. Generated into LOCKSTEP_HOME when empty and DEMO."
+        "", description="Signs sessions and links. Required with HTTPS; without, one is generated into LOCKSTEP_HOME."
     )
     allowed_hosts: str = Field("localhost,127.0.0.1,[::1]", description="Host names that are served, by comma.")
     csrf_trusted_origins: str = Field(

@@ -54,7 +54,7 @@ function receiveRow(row) {
 /** A new job: in at once while nobody reads further down, else behind a button, so that nothing jumps. */
 function arrive(row) {
   const { q, sort } = view();
-  if (q || sort || find('[data-page]')?.dataset.page > 1) return;
+  if (q || sort || Number(page.dataset.page) > 1) return;
   waiting.set(row.id, row);
   const reading = scrollY > 8 || body.matches(":hover") || body.contains(document.activeElement) || selection.size > 0;
   if (reading && lines.size) offer();

@@ -73,6 +73,7 @@ function show(answer) {
   if (view.value === "form") {
     text.value = answer.yaml;
     showUnfit(answer.unfit);
+    showFacts(answer.facts);
     suggest(answer.suggested_name);
   }
 }
@@ -167,6 +168,14 @@ function showUnfit(unfit) {
   }
 }
 
+/** A model's figures depend on the data that is chosen. */
+function showFacts(facts) {
+  for (const [name, words] of Object.entries(facts)) {
+    const line = document.querySelector(`#about-model-${CSS.escape(name)} .choice-facts`);
+    line?.replaceChildren(...words.map((word) => Object.assign(document.createElement("span"), { textContent: word })));
+  }
+}
+
 // Two views of one spec -----------------------------------------------------------------------------------------------
 
 async function turnTo(name) {
@@ -226,7 +235,14 @@ form.addEventListener("submit", () => {
   button.textContent = "Starting…";
   setTimeout(() => (button.disabled = true));
 });
-addEventListener("pageshow", (event) => event.persisted && location.reload());
+// Back from the job's page the browser shows this one as it was left: with its button still busy.
+addEventListener("pageshow", (event) => {
+  if (!event.persisted) return;
+  const button = /** @type {HTMLButtonElement} */ (element("submit"));
+  button.disabled = false;
+  button.removeAttribute("aria-busy");
+  button.textContent = "Start job";
+});
 form.addEventListener("keydown", (event) => {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.requestSubmit();
 });

@@ -48,10 +48,22 @@ def test_a_name_that_was_typed_is_left_alone(new: Page) -> None:
 
 
 def test_only_the_options_of_what_is_chosen_are_seen(new: Page) -> None:
-    expect(new.get_by_label("Units")).to_be_visible()
+    expect(new.get_by_role("textbox", name="Units")).to_be_visible()
     new.get_by_role("radio", name="Convolutional network").check()
     expect(new.get_by_label("Filters")).to_be_visible()
     expect(new.locator("[name='model.mlp.units']")).to_be_hidden()
+
+
+def test_a_models_figures_follow_the_data(new: Page) -> None:
+    expect(new.locator("#about-model-linear")).to_contain_text("650 parameters")
+    new.get_by_role("radio", name="Fashion-MNIST").check()
+    expect(new.locator("#about-model-linear")).to_contain_text("7,850 parameters")
+
+
+def test_more_devices_than_there_are_is_said_with_the_figures_still_there(new: Page) -> None:
+    new.get_by_label("Devices", exact=True).fill("4")
+    expect(new.locator("#summary")).to_contain_text("needs 4")
+    expect(new.locator(".figures")).to_contain_text("32of 128")
 
 
 def test_what_does_not_fit_is_disabled_and_says_why(new: Page) -> None:
@@ -70,15 +82,15 @@ def test_an_error_appears_beside_its_field_and_goes_when_it_is_mended(new: Page)
 
 
 def test_a_refused_form_moves_the_focus_to_what_is_wrong_and_keeps_everything(new: Page) -> None:
-    new.get_by_label("Units").fill("256, none")
+    new.get_by_role("textbox", name="Units").fill("256, none")
     new.get_by_label("Tags").fill("first")
     new.get_by_role("button", name="Start job").click()
     expect(new.locator("#problems")).to_be_focused()
     expect(new.get_by_label("Tags")).to_have_value("first")
     new.locator(".problem-list a").click()
-    expect(new.get_by_label("Units")).to_be_focused()
-    expect(new.get_by_label("Units")).to_have_value("256, none")
-    new.get_by_label("Units").fill("256, 32")
+    expect(new.get_by_role("textbox", name="Units")).to_be_focused()
+    expect(new.get_by_role("textbox", name="Units")).to_have_value("256, none")
+    new.get_by_role("textbox", name="Units").fill("256, 32")
     expect(new.locator("#problems .notice")).to_have_count(0)
 
 

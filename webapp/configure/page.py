@@ -169,6 +169,12 @@ def facts(kind: Kind, entry: Entry, info: DatasetInfo | None) -> list[str]:
     return [entry.name, _count(parameters, "parameter")]
 
 
+def model_facts(typed: Typed) -> dict[str, list[str]]:
+    """The figures of each model on the chosen data."""
+    info = forms.dataset_info(typed)
+    return {name: facts("model", entry, info) for name, entry in catalog.entries("model").items()}
+
+
 def _count(number: int, one: str, many: str = "") -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 

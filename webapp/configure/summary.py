@@ -68,7 +68,7 @@ class Summary:
 def summarize(checked: Checked) -> Summary | None:
     """What can be said of a spec, also of one with problems; None while its choices cannot be read."""
     spec = checked.spec
-    if spec is None or _about(checked.problems, "dataset.", "strategy."):
+    if spec is None:
         return None
     try:
         info, layout = spec.dataset_info, spec.layout

@@ -58,7 +58,7 @@ def fields(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_POST
 def check(request: HttpRequest, slug: str) -> JsonResponse:
-    """`{ok, problems, yaml, summary, unfit, suggested_name}` of what was typed; `yaml` is checked when view says so."""
+    """`{ok, problems, yaml, summary, unfit, facts, suggested_name}` of what was typed, in the view that is sent."""
     team, _ = _writable(request, slug)
     view, typed, checked = _posted(request)
     return JsonResponse(
@@ -68,6 +68,7 @@ def check(request: HttpRequest, slug: str) -> JsonResponse:
             "yaml": checked.yaml,
             "summary": _summary_html(request, team, checked),
             "unfit": unfit(typed) if view == "form" else {},
+            "facts": page.model_facts(typed),
             "suggested_name": forms.suggest_name(checked.document or {}),
         }
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import typing
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -34,7 +35,13 @@ def _fields_at(model: type[BaseModel], path: tuple[Any, ...]) -> list[str]:
     current: Any = model
     for part in path:
         field = getattr(current, "model_fields", {}).get(part)
-        if field is None:
-            return []
-        current = field.annotation
+        current = field.annotation if field is not None else _tagged(current, part)
     return list(getattr(current, "model_fields", {}))
+
+
+def _tagged(union: Any, tag: object) -> Any:
+    """The member of a discriminated union that pydantic means by `tag` in a path; None for anything else."""
+    for member in typing.get_args(union):
+        if any(field.default == tag for field in getattr(member, "model_fields", {}).values()):
+            return member
+    return None

@@ -12,7 +12,8 @@ const FAR = 20;
 
 /** Lines of one per-replica metric. `entries` are [{replica, label, xs, values}]. */
 export function replicaLines(entries, [from, to]) {
-  if (entries.length <= SINGLE) return entries.map((entry) => single(entry));
+  const spelled = entries.length <= 4 ? "replica " : "";
+  if (entries.length <= SINGLE) return entries.map((entry) => single({ ...entry, label: `${spelled}${entry.label}` }));
   const grids = entries.map((entry) => columns(entry.xs, entry.values, [from, to], GRID));
   const xs = Array.from({ length: GRID }, (_, index) => from + ((index + 0.5) * (to - from)) / GRID);
   const sorted = xs.map((_, index) => grids.map((grid) => grid[index]).filter(Number.isFinite).sort((a, b) => a - b));

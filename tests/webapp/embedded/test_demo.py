@@ -15,7 +15,7 @@ def test_it_says_in_one_sentence_that_a_port_is_taken() -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        with pytest.raises(demo.CannotStart, match=f"Port {port} .* make demo PORT="):
+        with pytest.raises(demo.CannotStart, match=f"Port {port} .*make demo PORT="):
             demo.run(port=port, first_job=False, say=print)
 
 
