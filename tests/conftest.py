@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-import atexit
-import os
 import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-
-if "LOCKSTEP_HOME" not in os.environ:
-    os.environ["LOCKSTEP_HOME"] = tempfile.mkdtemp(prefix="lockstep-tests-")
-    atexit.register(shutil.rmtree, os.environ["LOCKSTEP_HOME"], ignore_errors=True)
-os.environ.setdefault("LOCKSTEP_OFFLINE", "1")
-os.environ["HTTPS"] = "0"
-os.environ["STATIC_ROOT"] = os.environ["LOCKSTEP_HOME"] + "/no-static"
 
 import pytest
 import redis as redis_client

@@ -169,7 +169,8 @@ def test_an_empty_team_is_shown_the_next_step(server: Server, page: Page) -> Non
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_everybody_can_use_it(table: Page, theme: str) -> None:
-    table.emulate_media(color_scheme=theme)
+    table.emulate_media(color_scheme=theme, reduced_motion="reduce")
+    expect(table.locator("html")).to_have_attribute("data-theme", theme)
     assert violations(table) == []
 
 

@@ -140,7 +140,8 @@ def test_it_submits_without_scripts(server: Server, page: Page) -> None:
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_everybody_can_use_it(new: Page, theme: str) -> None:
-    new.emulate_media(color_scheme=theme)
+    new.emulate_media(color_scheme=theme, reduced_motion="reduce")
+    expect(new.locator("html")).to_have_attribute("data-theme", theme)
     new.get_by_label("Global batch").fill("127")
     expect(new.locator("[data-errors='training.global_batch']")).not_to_be_empty()
     assert violations(new) == []

@@ -90,7 +90,7 @@ def _process(process: Process) -> dict[str, Any]:
     return {
         "name": process.name,
         "host": process.host,
-        "phase": process.phase,
+        "phase": "ended" if process.ended else process.phase,
         "pid": process.pid,
         "devices": process.devices,
         "replicas": process.replicas,

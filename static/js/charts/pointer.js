@@ -6,6 +6,8 @@ import { swatch } from "./legend.js";
 import { readable } from "./numbers.js";
 
 const TIP_ROWS = 8;
+/** How far beyond its ends, as a part of the axis, a line still answers for its last value. */
+const NEAR = 0.06;
 
 /** The crosshair, tip and legend values of one chart. */
 export class Pointer {
@@ -31,10 +33,17 @@ export class Pointer {
     const inside = at >= 0 && at <= axis?._length;
     this.line.hidden = !inside;
     if (inside) this.line.style.transform = `translateX(${Math.round(axis._offset + at)}px)`;
-    const found = lines.map((line) => [line, x === undefined ? line.values.length - 1 : nearest(line.xs, x)]);
+    const found = lines.map((line) => [line, x === undefined ? line.values.length - 1 : this._index(line, x)]);
     const readout = found.map(([line, index]) => [line.key, index < 0 ? "" : readable(line.values[index], panel.unit)]);
     legend?.values(new Map(readout));
     this._tip(pointer, found.filter(([, index]) => index >= 0), inside);
+  }
+
+  // A job that ended long before x has no value there.
+  _index(line, x) {
+    const [from, to] = this.chart.view.range ?? this.chart.source.extent();
+    const near = (to - from) * NEAR;
+    return x < line.xs[0] - near || x > line.xs[line.xs.length - 1] + near ? -1 : nearest(line.xs, x);
   }
 
   _tip(pointer, found, inside) {
