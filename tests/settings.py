@@ -23,3 +23,4 @@ from webapp.settings import *  # noqa: E402, F403
 
 # What tests start is the site itself.
 os.environ["DJANGO_SETTINGS_MODULE"] = "webapp.settings"
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # a real one costs each test a second

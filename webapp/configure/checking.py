@@ -11,11 +11,9 @@ from pydantic import ValidationError
 from webapp.cluster import admission
 from webapp.configure import forms
 from webapp.configure.forms import Typed
+from workers.contract.document import read
 from workers.contract.problems import Problem, SpecInvalid
-from workers.contract.spec import MAX_LENGTH, Choice, JobSpec, check, parse
-
-LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-MAX_DEPTH = 32
+from workers.contract.spec import Choice, JobSpec, check, parse
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,22 +37,22 @@ class Checked:
 def check_form(typed: Typed) -> Checked:
     """What was typed into the form."""
     document = forms.spec_from_form(typed)
-    checked = _check(document, document)
+    checked = _check(document)
     return dataclasses.replace(checked, problems=[_said_of_field(problem, typed) for problem in checked.problems])
 
 
 def check_yaml(text: str) -> Checked:
     """A YAML text; `document` is None when it cannot be read at all."""
-    fault = _fault(text)
-    if fault is not None:
-        return Checked(None, None, [fault])
-    document = _plain(text)
-    return _check(text if document is None else document, document)
-
-
-def _check(given: str | dict[str, Any], document: dict[str, Any] | None) -> Checked:
     try:
-        spec = parse(given)
+        document = read(text)
+    except SpecInvalid as error:
+        return Checked(None, None, error.problems)
+    return _check(document)
+
+
+def _check(document: dict[str, Any]) -> Checked:
+    try:
+        spec = parse(document)
     except SpecInvalid as error:
         spec_so_far = _typed(document)
         return Checked(document, spec_so_far, error.problems + _further(spec_so_far, error.problems))
@@ -72,35 +70,7 @@ def _further(spec: JobSpec | None, problems: list[Problem]) -> list[Problem]:
     return further
 
 
-def _fault(text: str) -> Problem | None:
-    """Texts whose reading would cost minutes or the memory: deep nesting, and aliases that multiply."""
-    if len(text) > MAX_LENGTH:
-        return None  # parse() refuses it unread
-    depth = 0
-    try:
-        for event in yaml.parse(text, Loader=LOADER):
-            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-            if isinstance(event, yaml.AliasEvent):
-                where = f" at line {event.start_mark.line + 1}" if event.start_mark else ""
-                return Problem("", f"has an alias{where}", f"*{event.anchor}", "Write the value out")
-            if depth > MAX_DEPTH:
-                return Problem("", f"is nested more than {MAX_DEPTH} deep", None, "Send the spec alone")
-    except yaml.YAMLError:
-        return None  # parse() has the words for it
-    return None
-
-
-def _plain(text: str) -> dict[str, Any] | None:
-    if len(text) > MAX_LENGTH:
-        return None
-    try:
-        document = yaml.load(text, Loader=LOADER)
-    except (yaml.YAMLError, ValueError):
-        return None
-    return document if isinstance(document, dict) else None
-
-
-def _typed(document: dict[str, Any] | None) -> JobSpec | None:
+def _typed(document: dict[str, Any]) -> JobSpec | None:
     try:
         return JobSpec.model_validate(document)
     except ValidationError:

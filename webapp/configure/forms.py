@@ -12,8 +12,9 @@ from webapp.configure.fields import Field, fields_of
 from workers.contract import catalog
 from workers.contract.catalog import FOLDERS, Kind
 from workers.contract.data import DatasetInfo
+from workers.contract.document import VERSION
 from workers.contract.problems import Problem, SpecInvalid
-from workers.contract.spec import OPTIMIZERS, VERSION, Training
+from workers.contract.spec import OPTIMIZERS, Training
 
 Typed = Mapping[str, str]
 """What stands in each field, by the field's name. Fields of choices that are not taken are there too."""

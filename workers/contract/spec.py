@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Literal
 
 import yaml
 from pydantic import Field, ValidationError, field_validator, model_validator
@@ -11,12 +11,10 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 from workers.contract import catalog
 from workers.contract.base import Options, Strict
 from workers.contract.data import DatasetInfo
+from workers.contract.document import VERSION, read
 from workers.contract.layout import Layout
 from workers.contract.problems import Problem, SpecInvalid
 from workers.contract.validation import problems_of
-
-VERSION: Final = "lockstep/v1"
-MAX_LENGTH = 256 * 1024
 
 
 class Choice(Strict):
@@ -27,6 +25,7 @@ class Choice(Strict):
 
 
 class _Optimizer(Strict):
+    name: str
     learning_rate: float = Field(
         0.001, gt=0, le=100, allow_inf_nan=False, title="Learning rate", description="Before scaling and warm-up."
     )
@@ -218,7 +217,7 @@ def parse(document: str | bytes | dict[str, Any]) -> JobSpec:
 
     Raises SpecInvalid with every problem found.
     """
-    data = document if isinstance(document, dict) else _read(document)
+    data = document if isinstance(document, dict) else read(document)
     try:
         spec = JobSpec.model_validate(data)
     except ValidationError as error:
@@ -274,25 +273,6 @@ def _batch_problems(spec: JobSpec) -> list[Problem]:
     if batch > samples:
         return [Problem(path, f"is larger than the {samples} training samples", batch, f"Use at most {samples}")]
     return []
-
-
-def _read(document: str | bytes) -> dict[str, Any]:
-    if len(document) > MAX_LENGTH:
-        raise SpecInvalid([Problem("", f"is longer than {MAX_LENGTH} characters", None, "Send the spec alone")])
-    try:
-        data = yaml.safe_load(document)
-    except RecursionError:
-        raise SpecInvalid([Problem("", "is nested too deeply", None, "Send the spec alone")]) from None
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f" at line {mark.line + 1}, column {mark.column + 1}" if mark else ""
-        reason = getattr(error, "problem", None) or "cannot be read"
-        raise SpecInvalid([Problem("", f"not valid YAML{where}: {reason}", None, "Mend that line")]) from None
-    except UnicodeDecodeError:
-        raise SpecInvalid([Problem("", "not UTF-8 text", None, "Save the file as UTF-8")]) from None
-    if not isinstance(data, dict):
-        raise SpecInvalid([Problem("", "must be a mapping of fields", data, f"Begin with `version: {VERSION}`")])
-    return data
 
 
 def _spec_problems(error: ValidationError, data: dict[str, Any]) -> list[Problem]:
