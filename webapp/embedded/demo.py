@@ -41,12 +41,12 @@ version: lockstep/v1
 name: digits on two workers
 kind: train
 dataset: {name: digits}
-model: {name: cnn}
+model: {name: cnn, options: {filters: [48, 96], units: 256, dropout: 0.5}}
 strategy: {name: multi_worker_mirrored, options: {workers: 2, communication: ring}}
 training:
-  epochs: 100
+  epochs: 250
   global_batch: 128
-  optimizer: {name: adam, learning_rate: 0.0003}
+  optimizer: {name: adam, learning_rate: 0.0001}
   validation_split: 0.2
   shuffle: true
   seed: 1
