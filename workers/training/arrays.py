@@ -34,8 +34,3 @@ class Arrays:
 def data_home() -> Path:
     """The folder under which datasets keep their files: KERAS_HOME, else ~/.keras, as Keras has it."""
     return Path(os.environ.get("KERAS_HOME") or Path.home() / ".keras")
-
-
-def offline() -> bool:
-    """Whether this machine must not try the network (LOCKSTEP_OFFLINE=1)."""
-    return os.environ.get("LOCKSTEP_OFFLINE", "").lower() in {"1", "true", "yes"}

@@ -126,8 +126,6 @@ def test_it_says_which_file_to_put_where(name: str, file: str, tmp_path: Path, m
     assert str((folder / file).parent) in problem
     with pytest.raises(DataError, match="works offline"):
         load(name, tmp_path)
-    monkeypatch.delenv("LOCKSTEP_OFFLINE")
-    assert probe(name, tmp_path) is None
 
 
 def test_it_refuses_a_broken_file_by_name(tmp_path: Path) -> None:

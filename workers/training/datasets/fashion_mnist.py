@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from workers.contract.base import Options as _Options
 from workers.contract.data import DatasetInfo
-from workers.training.arrays import Arrays, DataError, offline
+from workers.training.arrays import Arrays, DataError
+from workers.training.reach import out_of_reach
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -39,9 +40,8 @@ def describe(options: Options) -> DatasetInfo:
 def probe(options: Options, home: Path) -> str | None:
     """Why this host cannot load it, else None."""
     missing = _missing(home)
-    if not missing or not offline():
-        return None
-    return f"Fashion-MNIST is not complete on this host, which works offline. {_remedy(home, missing)}"
+    reason = out_of_reach(SOURCE + missing[0]) if missing else None
+    return f"Fashion-MNIST is not complete on this host, which {reason}. {_remedy(home, missing)}" if reason else None
 
 
 def load(options: Options, home: Path) -> Arrays:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from workers.contract.base import Options as _Options
 from workers.contract.data import DatasetInfo
-from workers.training.arrays import Arrays, DataError, offline
+from workers.training.arrays import Arrays, DataError
+from workers.training.reach import out_of_reach
 
 title = "MNIST"
 summary = "70,000 handwritten digits of 28 x 28 pixels (LeCun and Cortes). Downloaded once, 11 MB."
@@ -26,9 +27,8 @@ def describe(options: Options) -> DatasetInfo:
 
 def probe(options: Options, home: Path) -> str | None:
     """Why this host cannot load it, else None."""
-    if _file(home).exists() or not offline():
-        return None
-    return f"MNIST is not on this host, which works offline. {_remedy(home)}"
+    reason = None if _file(home).exists() else out_of_reach(SOURCE)
+    return f"MNIST is not on this host, which {reason}. {_remedy(home)}" if reason else None
 
 
 def load(options: Options, home: Path) -> Arrays:
