@@ -23,5 +23,5 @@ def test_it_prints_a_link_that_logs_in_once(client: Client, alice: User) -> None
 
 
 def test_it_names_the_known_users_for_an_unknown_one(alice: User) -> None:
-    with pytest.raises(CommandError, match="no active user 'zoe'. Known: alice"):
+    with pytest.raises(CommandError, match=r"no active user 'zoe'\. Known: alice"):
         call_command("loginlink", "zoe")
