@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import math
 
+from django.utils import timezone
+
 from webapp.jobs.models import Job
 from webapp.jobs.states import State
 
+SETTLED_SECONDS = 5.0
 SENTENCES = {
     "preparing": "preparing",
     "importing": "importing TensorFlow",
@@ -45,11 +48,17 @@ def progress(job: Job) -> float:
 
 
 def eta_seconds(job: Job) -> float | None:
-    """Seconds until the last step at the present pace; None while there is no pace to go by."""
+    """Seconds until the last step at the pace of the whole run, evaluations included; None without a pace to go by."""
     if job.state != State.RUNNING or not job.step:
         return None
-    pace = step_seconds(job)
+    pace = _mean_pace(job) or step_seconds(job)
     return max(0, job.total_steps - job.step) * pace if pace is not None else None
+
+
+def _mean_pace(job: Job) -> float | None:
+    """The newest step time alone makes a nervous clock; the first seconds alone say too little."""
+    taken = (timezone.now() - job.first_step).total_seconds() if job.first_step else 0.0
+    return taken / job.step if taken > SETTLED_SECONDS else None
 
 
 def step_seconds(job: Job) -> float | None:

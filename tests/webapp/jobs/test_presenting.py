@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
 from tests.webapp.jobs import scene
@@ -84,6 +86,8 @@ def test_it_reckons_the_time_that_is_left(job: Job) -> None:
     assert row_message(job)["eta_seconds"] == 25
     job.latest = {"throughput": 0}
     assert row_message(job)["eta_seconds"] is None
+    job.first_step = timezone.now() - timedelta(seconds=100)
+    assert row_message(job)["eta_seconds"] == pytest.approx(100, abs=2)
     job.state = State.SUCCEEDED
     assert (row_message(job)["eta_seconds"], row_message(job)["progress"]) == (None, 1.0)
 
