@@ -1,10 +1,15 @@
-"""Tells hosts to launch and to stop, again and again until their supervisors are heard: both orders are idempotent."""
+"""Tells hosts to launch and to stop, again and again until their supervisors are heard: both orders are idempotent.
+
+A stop goes two ways: by Celery, for an attempt that has not begun on its host, and as the attempt's order in Redis,
+which a living supervisor reads itself, whatever has become of the Celery worker.
+"""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
 from datetime import timedelta
+from typing import Literal
 
 import redis
 from django.conf import settings
@@ -29,6 +34,7 @@ def dispatch() -> int:
     launches, stops = list(_due_launches()), list(_due_stops())
     if not launches and not stops:
         return 0
+    order({supervisor.attempt_id for supervisor in stops}, "stop")
     with broker.connect() as connection:
         sent = 0
         for supervisor in _not_congested(launches):
@@ -43,14 +49,17 @@ def dispatch() -> int:
     return sent
 
 
-def void(attempts: Iterable[int]) -> None:
-    """Order the supervisors of attempts that were ended without them to kill their gangs. Raises broker.BrokerAway."""
+def order(attempts: Iterable[int], what: Literal["stop", "void"]) -> None:
+    """Leave an order for the supervisors of attempts: `stop` to end, `void` that the attempt was ended without them.
+
+    Raises broker.BrokerAway.
+    """
     ids = list(attempts)
     if not ids:
         return
     pipe = client(settings.REDIS_URL).pipeline(transaction=False)
     for attempt in ids:
-        pipe.hset(attempt_key(attempt), ORDER, "void")
+        pipe.hset(attempt_key(attempt), ORDER, what)
         pipe.expire(attempt_key(attempt), COMMITTED_TTL)
     try:
         pipe.execute()

@@ -59,7 +59,7 @@ def void_ended() -> None:
     again = Q(stop_sent__isnull=True) | Q(stop_sent__lt=F("attempt__ended")) | Q(stop_sent__lt=now - VOID_AGAIN)
     due = Supervisor.objects.filter(recent, again, attempt__ended__isnull=False, outcome="")
     found = list(due.values_list("pk", "attempt_id"))
-    dispatch.void({attempt for _, attempt in found})
+    dispatch.order({attempt for _, attempt in found}, "void")
     if found:
         Supervisor.objects.filter(pk__in=[pk for pk, _ in found]).update(stop_sent=now)
 

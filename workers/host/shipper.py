@@ -35,7 +35,8 @@ log = logging.getLogger(__name__)
 class Shipper(threading.Thread):
     """Runs until `finish()` was called and every byte is acknowledged, or until `abandon()`.
 
-    `voided` is set once the control plane has ended the attempt without us; `complete` once all is acknowledged.
+    `voided` is set once the control plane has ended the attempt without us; `complete` once all is acknowledged. An
+    order to stop becomes the run folder's stop mark, as if the Celery worker had left it.
     """
 
     def __init__(self, run: RunFolder, host: str, redis_url: str) -> None:
@@ -115,8 +116,11 @@ class Shipper(threading.Thread):
             source = self._sources.get(name.decode())
             if source is not None and value.isdigit():
                 self._unsaved |= source.acknowledge(int(value), now)
-        if told.get(ORDER.encode()) == b"void":
+        order = told.get(ORDER.encode())
+        if order == b"void":
             self.voided.set()
+        elif order == b"stop":
+            self.run_folder.ask_to_stop()
 
     def _resend_lost(self, now: float) -> None:
         """Send again from the acknowledged length where that has not grown for a while.

@@ -17,6 +17,7 @@ from webapp.jobs import services
 from webapp.jobs.models import Attempt, Job, State, Supervisor
 from webapp.jobs.progress import apply
 from webapp.teams.models import Team, User
+from workers.contract.wire import ORDER, attempt_key
 
 
 @pytest.fixture
@@ -96,6 +97,7 @@ def test_it_sends_stop_to_every_host_until_each_has_ended(
     services.request_stop(job=attempt.job, by=alice)
     assert dispatch() == 2
     assert queued(redis_server, "h1") == [(broker.STOP, [attempt.pk])]
+    assert redis_server.client().hget(attempt_key(attempt.pk), ORDER) == b"stop"
     assert dispatch() == 0
     apply(attempt=attempt, process="supervisor@h1", events=[scene.ended("h1", "cancelled")])
     later(stop_sent=4)

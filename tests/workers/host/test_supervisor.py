@@ -102,6 +102,15 @@ def test_it_stops_at_once_when_asked(host: Host, redis_server: RedisServer) -> N
         wait_for(lambda: run.settled)
 
 
+def test_it_stops_by_the_order_in_redis_when_no_celery_worker_is_up(host: Host, redis_server: RedisServer) -> None:
+    with Receiver(redis_server.client()) as receiver:
+        host.supervise("worker-0:hang", "worker-1:hang")
+        wait_for(lambda: receiver.events(1, "worker-1"))
+        redis_server.client().hset(attempt_key(1), ORDER, "stop")
+        ended = end_of(receiver)
+        assert (ended.outcome, ended.cause) == ("cancelled", "Stopped by request.")
+
+
 def test_it_starts_nothing_when_the_stop_came_first(host: Host, redis_server: RedisServer) -> None:
     with Receiver(redis_server.client()) as receiver:
         host.run_folder().ask_to_stop()
