@@ -97,6 +97,8 @@ def _sentence(witness: Witness) -> str:
         return cause if name in cause else f"{name}: {cause}"
     if end.signal == "SIGKILL":
         return f"{name} was killed by SIGKILL (often the system's out-of-memory killer)."
+    if end.signal in {"SIGTERM", "SIGINT", "SIGHUP"}:
+        return f"{name} was ended from outside by {end.signal}."
     if end.signal:
         return f"{name} crashed with {end.signal}.{_because(witness)}"
     if _MEMORY.search(witness.stderr):

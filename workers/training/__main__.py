@@ -25,6 +25,10 @@ LEFT_BY_A_RUN = ("events", "logs", "places", "events.jsonl", "model.keras")
 GRACE_SECONDS = 2.0
 
 
+class _EarlierRun(Exception):
+    """Nothing is overwritten unasked."""
+
+
 def main(arguments: list[str] | None = None) -> int:
     """The exit code, see the module."""
     parser = argparse.ArgumentParser(prog="python -m workers.training", description="Run a training job by hand.")
@@ -39,30 +43,29 @@ def main(arguments: list[str] | None = None) -> int:
         return _say(2, f"{chosen.spec} cannot be read: {error.strerror}")
     except SpecInvalid as error:
         return _say(2, f"{chosen.spec} is refused:", *(f"  {problem}" for problem in error.problems))
-    refusal = _prepare(chosen.out, overwrite=chosen.overwrite)
-    if refusal:
-        return _say(2, refusal)
+    try:
+        followed = _prepare(chosen.out, overwrite=chosen.overwrite)
+    except _EarlierRun as error:
+        return _say(2, str(error))
+    except OSError as error:
+        return _say(2, f"{chosen.out} cannot be written: {error.strerror}")
     signal.signal(signal.SIGTERM, _interrupt)
-    return _run(spec, Gang(chosen.out, spec, processes, HOST, GRACE_SECONDS), chosen.out)
+    return _run(spec, Gang(chosen.out, spec, processes, HOST, GRACE_SECONDS), followed, chosen.out)
 
 
-def _prepare(out: Path, *, overwrite: bool) -> str:
-    """Why the folder cannot be used, else nothing."""
+def _prepare(out: Path, *, overwrite: bool) -> Followed:
+    """The folder, empty of earlier runs and taken. Raises _EarlierRun, or OSError when it cannot be written."""
     present = [out / name for name in LEFT_BY_A_RUN if (out / name).exists()]
     if present and not overwrite:
-        return f"{out} holds an earlier run ({present[0].name}). Choose another folder or add --overwrite"
-    try:
-        for path in present:
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        return f"{out} cannot be written: {error.strerror}"
-    return ""
+        raise _EarlierRun(f"{out} holds an earlier run ({present[0].name}). Choose another folder or add --overwrite")
+    for path in present:
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    out.mkdir(parents=True, exist_ok=True)
+    return Followed(out, sys.stdout.buffer)
 
 
-def _run(spec: JobSpec, gang: Gang, out: Path) -> int:
+def _run(spec: JobSpec, gang: Gang, followed: Followed, out: Path) -> int:
     began = time.monotonic()
-    followed = Followed(out, sys.stdout.buffer)
     failed: ProcessExit | None = None
     try:
         gang.start()
@@ -118,4 +121,7 @@ def _say(code: int, *lines: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(_say(130, "interrupted before anything was started"))

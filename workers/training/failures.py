@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import math
 import re
 import traceback
@@ -41,9 +42,9 @@ def explain(error: BaseException, place: Place) -> tuple[Reason, str]:
     if isinstance(error, MemoryError) or kind == "ResourceExhaustedError":
         return "memory", _out_of_memory(error, place)
     if isinstance(error, OSError) and kind not in PEER_ERRORS:
-        return "error", f"{place.process.name} could not use a file: {text}"
+        return "error", _file_trouble(error, text, place)
     if len(place.processes) > 1 and (kind in PEER_ERRORS or "collective" in text.lower()):
-        return "peer", f"{place.process.name} lost contact with another process of the job ({text})."
+        return "peer", f"{place.process.name} lost contact with {_lost(str(error))} ({text})."
     if "NCCL" in text or "CUDA" in text or "cuDNN" in text:
         return "device", f"The device of {place.process.name} failed ({text})."
     return "error", f"{kind}: {text}"
@@ -54,6 +55,18 @@ def traceback_of(error: BaseException) -> str:
     if isinstance(error, tuple(OURS)):
         return ""
     return "".join(traceback.format_exception(error))[-LONGEST_TRACEBACK:]
+
+
+def _file_trouble(error: OSError, text: str, place: Place) -> str:
+    if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+        return f"{place.process.name} found no space left on the disk of {place.run}: free some, or set LOCKSTEP_RUNS."
+    return f"{place.process.name} could not use a file: {text}"
+
+
+def _lost(text: str) -> str:
+    """The process that TensorFlow found silent, where it says which."""
+    found = re.search(r"unhealthy.*?/job:(\w+)/(?:replica:\d+/)?task:(\d+)", text, re.DOTALL)
+    return f"{found[1]}-{found[2]}, which had stopped answering" if found else "another process of the job"
 
 
 def _out_of_memory(error: BaseException, place: Place) -> str:

@@ -60,6 +60,11 @@ def test_it_quotes_the_exception() -> None:
     )
 
 
+def test_it_does_not_call_a_polite_signal_a_crash() -> None:
+    ended = witness("worker-1", 0, signal="SIGTERM")
+    assert judge([ended]).cause == "worker-1 was ended from outside by SIGTERM."
+
+
 def test_it_keeps_the_cause_to_a_size_that_can_be_stored() -> None:
     stderr = "MemoryError: " + "x" * 100_000
     assert len(judge([witness("worker-0", 0, stderr=stderr)]).cause) <= 900

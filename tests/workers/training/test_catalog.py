@@ -143,3 +143,13 @@ def test_it_keeps_an_earlier_run(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert "--overwrite" in done.stderr
     assert (out / "events.jsonl").read_text() == "precious"
+
+
+def test_it_says_in_a_sentence_that_the_folder_cannot_be_written(tmp_path: Path) -> None:
+    spec, out = tmp_path / "spec.yaml", tmp_path / "out"
+    spec.write_text(json.dumps(seed_with()))
+    out.mkdir()
+    (out / "events.jsonl").symlink_to("/proc/nowhere")  # refused even to root, as a read-only disk is
+    command = [sys.executable, "-m", "workers.training", str(spec), "--out", str(out)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stderr) == (2, f"{out} cannot be written: No such file or directory\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import threading
 import time
 from pathlib import Path
@@ -163,6 +164,24 @@ def test_it_says_what_tensorflow_said_and_not_where(place: Place) -> None:
     )
     cause = "worker-1 lost contact with another process of the job (failed to connect to all addresses)."
     assert explain(error, place) == ("peer", cause)
+
+
+def test_it_names_the_process_that_stopped_answering(place: Place) -> None:
+    class UnavailableError(Exception):
+        """As TensorFlow's coordination service words it."""
+
+    error = UnavailableError(
+        "Collective ops is aborted by: Error reported from /job:worker/task:0: The following tasks are unhealthy "
+        "(stopped sending heartbeats):\n/job:worker/replica:0/task:0\nThe tasks have crashed."
+    )
+    reason, cause = explain(error, place)
+    assert reason == "peer"
+    assert cause.startswith("worker-1 lost contact with worker-0, which had stopped answering (")
+
+
+def test_it_says_whose_disk_is_full(place: Place) -> None:
+    _, cause = explain(OSError(errno.ENOSPC, "No space left on device"), place)
+    assert cause == f"worker-1 found no space left on the disk of {place.run}: free some, or set LOCKSTEP_RUNS."
 
 
 def test_it_places_workers_on_slots_of_their_own(place: Place) -> None:
