@@ -54,7 +54,7 @@ def _offer(host: Host, devices: Sequence[Device], ports: dict[str, set[int]]) ->
         total=_slots(inventory, [(device.kind, device.index) for device in there]),
         free=_slots(inventory, [(device.kind, device.index) for device in there if device.attempt_id is None]),
         port_range=inventory.port_range,
-        taken_ports=frozenset(ports.get(host.name, ())),
+        taken_ports=frozenset(ports.get(inventory.address, ())),
     )
     return HostOffer(offer, inventory.unavailable)
 
@@ -65,10 +65,11 @@ def _slots(inventory: Inventory, keys: Sequence[tuple[str, int]]) -> dict[Device
 
 
 def _taken_ports() -> dict[str, set[int]]:
+    """By address."""
     recent = Q(ended__isnull=True) | Q(ended__gt=database_now() - PORT_REST)
     taken: dict[str, set[int]] = defaultdict(set)
     for processes in Attempt.objects.filter(recent).values_list("assignment__processes", flat=True):
         for process in processes or ():
             if process["port"]:
-                taken[process["host"]].add(process["port"])
+                taken[process["address"]].add(process["port"])
     return taken

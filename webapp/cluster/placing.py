@@ -1,4 +1,4 @@
-"""Where a job's processes go: a pure function of its layout and of what hosts offer.
+"""Where a job's processes go: a function of its layout and of what hosts offer alone, but for the lot of the ports.
 
 All processes of a job get their places at once or none does. One host for all is preferred (no network between them,
 and the fullest host that fits leaves the emptier ones to larger jobs); else they spread over hosts.
@@ -7,6 +7,7 @@ and the fullest host that fits leaves the emptier ones to larger jobs); else the
 from __future__ import annotations
 
 import dataclasses
+import random
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
@@ -18,7 +19,10 @@ NOUNS: dict[DeviceKind, str] = {"cpu": "CPU device", "gpu": "GPU", "tpu": "TPU c
 
 @dataclasses.dataclass(frozen=True)
 class Offer:
-    """What one host has: device indexes by kind, all of them (`total`) and those that nobody holds (`free`)."""
+    """What one host has: device indexes by kind, all of them (`total`) and those that nobody holds (`free`).
+
+    Hosts may share a machine and so its ports: `taken_ports` are those of `address`.
+    """
 
     host: str
     address: str
@@ -170,19 +174,24 @@ def _needs(layout: Layout, auto: DeviceKind) -> dict[DeviceKind, int]:
 
 
 def _ports(layout: Layout, seats: Seats) -> dict[str, int] | Waiting:
-    """0 on a single host, whose supervisor picks; else a free one of each host's range."""
+    """0 on a single host, whose supervisor picks; else one of each host's range that no job has at that address.
+
+    Drawn by lot: another program of the host may have a port that we know nothing of, and would break every job.
+    """
     if len({seat.offer.host for seat in seats.values()}) == 1:
         return dict.fromkeys(seats, 0)
     ports: dict[str, int] = {}
-    taken = {seat.offer.host: set(seat.offer.taken_ports) for seat in seats.values()}
+    taken: dict[str, set[int]] = {}
+    for seat in seats.values():
+        taken.setdefault(seat.offer.address, set()).update(seat.offer.taken_ports)
     for shape in layout.processes:
         offer = seats[shape.name].offer
         low, high = offer.port_range
-        port = next((p for p in range(low, high + 1) if p not in taken[offer.host]), None)
-        if port is None:
+        free = [port for port in range(low, high + 1) if port not in taken[offer.address]]
+        if not free:
             return Waiting(f"waiting for a free port between {low} and {high} on {offer.host}")
-        taken[offer.host].add(port)
-        ports[shape.name] = port
+        ports[shape.name] = random.choice(free)
+        taken[offer.address].add(ports[shape.name])
     return ports
 
 

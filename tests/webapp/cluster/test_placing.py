@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import pytest
@@ -44,10 +45,21 @@ def test_it_puts_all_on_one_host_and_lets_its_supervisor_pick_the_ports() -> Non
 
 
 def test_it_spreads_over_hosts_with_ports_that_no_live_job_has() -> None:
-    first = offer("a", cpu=1, port_range=(20000, 20009), taken_ports=frozenset({20000, 20001}))
-    plan = placed(workers(2), first, offer("b", cpu=1))
+    first = offer("a", cpu=1, port_range=(20000, 20002), taken_ports=frozenset({20000, 20001}))
+    plan = placed(workers(2), first, offer("b", cpu=1, port_range=(20000, 20000)))
     assert sorted((p.host, p.address, p.port) for p in plan) == [("a", "a.local", 20002), ("b", "b.local", 20000)]
     assert sorted(p.replicas for p in plan) == [(0,), (1,)]
+
+
+def test_it_gives_hosts_of_one_machine_different_ports() -> None:
+    shared = {"cpu": 1, "port_range": (20000, 20001)}
+    twins = [dataclasses.replace(offer(host, **shared), address="127.0.0.1") for host in ("a", "b")]
+    assert {p.port for p in placed(workers(2), *twins)} == {20000, 20001}
+
+
+def test_it_does_not_insist_on_a_port_that_another_program_may_have() -> None:
+    hosts = offer("a", cpu=1), offer("b", cpu=1)
+    assert len({placed(workers(2), *hosts)[0].port for _ in range(20)}) > 1
 
 
 def test_it_gives_two_processes_of_one_host_different_ports() -> None:
