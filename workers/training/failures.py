@@ -47,7 +47,7 @@ def explain(error: BaseException, place: Place) -> tuple[Reason, str]:
         return "peer", f"{place.process.name} lost contact with {_lost(str(error))} ({text})."
     if "NCCL" in text or "CUDA" in text or "cuDNN" in text:
         return "device", f"The device of {place.process.name} failed ({text})."
-    return "error", f"{kind}: {text}"
+    return "error", _port_taken(place) if "Could not start gRPC server" in text else f"{kind}: {text}"
 
 
 def traceback_of(error: BaseException) -> str:
@@ -61,6 +61,13 @@ def _file_trouble(error: OSError, text: str, place: Place) -> str:
     if error.errno in {errno.ENOSPC, errno.EDQUOT}:
         return f"{place.process.name} found no space left on the disk of {place.run}: free some, or set LOCKSTEP_RUNS."
     return f"{place.process.name} could not use a file: {text}"
+
+
+def _port_taken(place: Place) -> str:
+    return (
+        f"{place.process.name} could not listen on port {place.process.port}: another program of the host has it; "
+        "submit the job again, or give the host other ports with LOCKSTEP_PORT_RANGE."
+    )
 
 
 def _lost(text: str) -> str:

@@ -179,6 +179,11 @@ def test_it_names_the_process_that_stopped_answering(place: Place) -> None:
     assert cause.startswith("worker-1 lost contact with worker-0, which had stopped answering (")
 
 
+def test_it_says_which_port_was_taken(place: Place) -> None:
+    _, cause = explain(RuntimeError("Could not start gRPC server"), place)
+    assert cause.startswith(f"worker-1 could not listen on port {place.process.port}: another program of the host")
+
+
 def test_it_says_whose_disk_is_full(place: Place) -> None:
     _, cause = explain(OSError(errno.ENOSPC, "No space left on device"), place)
     assert cause == f"worker-1 found no space left on the disk of {place.run}: free some, or set LOCKSTEP_RUNS."
