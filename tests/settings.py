@@ -24,3 +24,5 @@ from webapp.settings import *  # noqa: E402, F403
 # What tests start is the site itself.
 os.environ["DJANGO_SETTINGS_MODULE"] = "webapp.settings"
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # a real one costs each test a second
+# A file, since in memory two threads of one process lock each other's tables out at once instead of waiting.
+DATABASES["default"]["TEST"] = {"NAME": os.path.join(os.environ["LOCKSTEP_HOME"], "tests.sqlite3")}  # noqa: F405

@@ -1,4 +1,4 @@
-"""`python -m tests.bench.bench_live`: from a host's file to a browser's socket, through Redis, ingest and uvicorn."""
+"""`python -m tests.bench.live`: from a host's file to a browser's socket, through Redis, ingest and uvicorn."""
 
 # ruff: noqa: E402
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`python -m tests.bench.bench_store`: what the series store and ingest cost, beside the best of the peers.
+"""`python -m tests.bench.store`: what the series store and ingest cost, beside the best of the peers.
 
 Uses an SQLite file (or DATABASE_URL) and a Redis of its own, both thrown away afterwards.
 """

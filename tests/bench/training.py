@@ -1,4 +1,4 @@
-"""How fast the loop is on tiny steps, beside Keras and loops written by hand: `python -m tests.bench.training_loop`.
+"""How fast the loop is on tiny steps, beside Keras and loops written by hand: `python -m tests.bench.training`.
 
 An mlp of 64-256-128-10 on batches of 64 out of 25,600, RMSprop, one CPU device; steps per second, the best of several
 rounds taken by turns, so that a busy machine slows all of them alike. `--twins` runs only those on
