@@ -23,6 +23,7 @@ from django.urls import reverse
 from django.utils.http import urlencode
 
 from webapp.configure.services import submit
+from webapp.embedded.alone import alone
 from webapp.embedded.household import Household
 from webapp.embedded.redis_server import executable
 from webapp.jobs.models import Job
@@ -80,12 +81,13 @@ def environment(home: Path) -> dict[str, str]:
 def run(*, port: int, first_job: bool, say: Callable[[str], None]) -> None:
     """Start everything, submit the first job, stay until Ctrl-C, end everything.
 
-    Raises CannotStart when the port is taken, no Redis server is found or a process does not come up.
+    Raises CannotStart when the port is taken or a process does not come up, AlreadyRunning when the home has a demo,
+    NoRedis when no Redis server is found.
     """
-    _require_free(port)
     home = Path(settings.LOCKSTEP_HOME)
-    with _until_interrupted() as interrupted:
-        household = Household(home, os.environ, say)
+    with alone(home) as lock, _until_interrupted() as interrupted:
+        _require_free(port)
+        household = Household(home, os.environ, say, inherited=(lock,))
         try:
             _start(household, port)
             user, team = _demo_user()

@@ -34,14 +34,18 @@ class Member:
 class Household:
     """Members start in the order in which they are added and end in the opposite one.
 
-    A member that dies is started again, at most once a second; `say` is told.
+    A member that dies is started again, at most once a second; `say` is told. Members inherit the file descriptors
+    `inherited`.
     """
 
-    def __init__(self, folder: Path, env: Mapping[str, str], say: Callable[[str], None]) -> None:
+    def __init__(
+        self, folder: Path, env: Mapping[str, str], say: Callable[[str], None], inherited: tuple[int, ...] = ()
+    ) -> None:
         self._logs = folder / "logs"
         self._logs.mkdir(parents=True, exist_ok=True)
         self._env = dict(env)
         self._say = say
+        self._inherited = inherited
         self._members: list[Member] = []
 
     def add(self, name: str, *command: str) -> Member:
@@ -79,6 +83,7 @@ class Household:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
+                pass_fds=self._inherited,
                 # A Ctrl-C in the terminal is ours alone; if we are killed, nobody is left behind.
                 start_new_session=True,
                 preexec_fn=_end_with_parent,  # noqa: PLW1509  this process has one thread

@@ -10,6 +10,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
+from webapp.embedded.alone import AlreadyRunning
 from webapp.embedded.demo import EMBEDDED, CannotStart, environment, run
 from webapp.embedded.redis_server import NoRedis
 
@@ -28,7 +29,7 @@ class Command(BaseCommand):
             os.execve(sys.executable, [sys.executable, *sys.argv], environment(settings.LOCKSTEP_HOME))
         try:
             run(port=options["port"], first_job=not options["no_job"], say=self._say)
-        except (CannotStart, NoRedis) as error:
+        except (AlreadyRunning, CannotStart, NoRedis) as error:
             raise CommandError(str(error), returncode=2) from None
 
     def _say(self, text: str) -> None:
