@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import redis
 from django.conf import settings
 from django.core.management import call_command
 from django.db import connection
@@ -61,13 +62,13 @@ class CannotStart(RuntimeError):
 
 def environment(home: Path) -> dict[str, str]:
     """What every process of the demo is started with: one Redis on a private socket, one host, plain HTTP."""
-    redis = os.environ.get("REDIS_URL") or f"unix://{_socket_path(home)}?db=0"
+    redis_url = os.environ.get("REDIS_URL") or _redis_url(_socket_path(home))
     return {
         **os.environ,
         EMBEDDED: "1",
         "DJANGO_SETTINGS_MODULE": "webapp.settings",
         "LOCKSTEP_HOME": str(home),
-        "REDIS_URL": redis,
+        "REDIS_URL": redis_url,
         "STATIC_ROOT": str(home / "static"),
         "HTTPS": "0",
         "ALLOWED_HOSTS": "127.0.0.1,localhost",
@@ -111,13 +112,15 @@ def first_job_spec() -> JobSpec:
 
 def _start(household: Household, port: int) -> None:
     python, manage = sys.executable, str(settings.BASE_DIR / "manage.py")
-    if settings.REDIS_URL.startswith("unix:"):
-        path = Path(settings.REDIS_URL.removeprefix("unix://").partition("?")[0])
+    path = _socket_path(Path(settings.LOCKSTEP_HOME))
+    if _redis_url(path) == settings.REDIS_URL:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         household.add(
             "redis", executable(), "--port", "0", "--unixsocket", str(path), "--unixsocketperm", "700",
             "--save", "", "--appendonly", "no", "--dir", str(path.parent),
         )  # fmt: skip
+    else:
+        _require_redis(settings.REDIS_URL)
     _prepare()
     household.add(
         "web", python, "-m", "uvicorn", "webapp.asgi:application", "--host", ADDRESS, "--port", str(port),
@@ -192,6 +195,21 @@ def _require_free(port: int) -> None:
             raise CannotStart(
                 f"Port {port} of {ADDRESS} cannot be used ({error}): choose another, for example `make demo PORT=8001`."
             ) from None
+
+
+def _require_redis(url: str) -> None:
+    """A Redis of the user's own must be there: the demo starts none in its place."""
+    try:
+        with redis.Redis.from_url(url, socket_connect_timeout=2, socket_timeout=2) as client:
+            client.ping()
+    except (redis.RedisError, ValueError) as error:
+        raise CannotStart(
+            f"REDIS_URL cannot be used ({error}): start that Redis, or unset REDIS_URL and the demo brings its own."
+        ) from None
+
+
+def _redis_url(path: Path) -> str:
+    return f"unix://{path}?db=0"
 
 
 def _socket_path(home: Path) -> Path:

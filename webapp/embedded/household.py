@@ -47,6 +47,7 @@ class Household:
         self._say = say
         self._inherited = inherited
         self._members: list[Member] = []
+        self._told: dict[str, str] = {}
 
     def add(self, name: str, *command: str) -> Member:
         """Start `command` as the member `name`."""
@@ -59,8 +60,7 @@ class Household:
         """Start again what has died."""
         for member in self._members:
             if not member.running and time.monotonic() - member.started > RESTART_SECONDS:
-                code = member.process.returncode if member.process else None
-                self._say(f"{member.name} ended ({code}), starting it again; its log: {member.log}")
+                self._tell_end(member)
                 self._start(member)
 
     def end(self, *, grace: float = 5.0) -> None:
@@ -74,6 +74,15 @@ class Household:
             except subprocess.TimeoutExpired:
                 member.process.kill()
                 member.process.wait()
+
+    def _tell_end(self, member: Member) -> None:
+        """With its last words; one that dies of the same every second says so once."""
+        code = member.process.returncode if member.process else None
+        words = _last_line(member.log)
+        told = f"{member.name} ended ({code}), starting it again; its log: {member.log}{words and ': ' + words}"
+        if told != self._told.get(member.name):
+            self._told[member.name] = told
+            self._say(told)
 
     def _start(self, member: Member) -> None:
         with member.log.open("ab") as log:
@@ -89,6 +98,13 @@ class Household:
                 preexec_fn=_end_with_parent,  # noqa: PLW1509  this process has one thread
             )
         member.started = time.monotonic()
+
+
+def _last_line(log: Path, most: int = 300) -> str:
+    with log.open("rb") as file:
+        file.seek(max(0, file.seek(0, os.SEEK_END) - 4096))
+        lines = file.read().decode(errors="replace").splitlines()
+    return lines[-1][:most] if lines else ""
 
 
 def _end_with_parent() -> None:

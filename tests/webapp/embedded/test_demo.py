@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import socket
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests.house import free_port
 from webapp.embedded import demo, redis_server
 
 
@@ -23,6 +25,14 @@ def test_it_says_in_one_sentence_that_a_port_is_taken() -> None:
 def test_it_refuses_a_port_that_does_not_exist(port: int) -> None:
     with pytest.raises(demo.CannotStart, match=str(port)):
         demo.run(port=port, first_job=False, say=print)
+
+
+@pytest.mark.parametrize("url", ["redis://127.0.0.1:1/0", "unix:///nowhere/redis.sock?db=0", "bogus"])
+def test_it_says_at_once_that_the_redis_it_was_given_does_not_answer(url: str, settings: Any, tmp_path: Path) -> None:
+    settings.LOCKSTEP_HOME, settings.REDIS_URL = tmp_path, url
+    with pytest.raises(demo.CannotStart, match=r"REDIS_URL cannot be used .*unset REDIS_URL"):
+        demo.run(port=free_port(), first_job=False, say=print)
+    assert not (tmp_path / "redis").exists()
 
 
 def test_its_first_job_is_a_real_distributed_one() -> None:

@@ -71,3 +71,17 @@ def test_it_leaves_nobody_behind_when_it_is_killed(tmp_path: Path) -> None:
     parent.kill()
     parent.wait()
     wait_for(lambda: not child.is_running() or child.status() == psutil.STATUS_ZOMBIE, what="the child's end")
+
+
+def test_it_says_once_why_a_member_cannot_stay(household: Household, said: list[str]) -> None:
+    member = household.add("host", sys.executable, "-c", "import sys; sys.exit('the folder cannot be written')")
+    starts = set()
+
+    def tended() -> bool:
+        household.tend()
+        starts.add(member.started)
+        return len(starts) > 2
+
+    wait_for(tended, what="two restarts")
+    household.end()
+    assert [text.rpartition(": ")[2] for text in said] == ["the folder cannot be written"]
