@@ -124,8 +124,16 @@ class TeamConsumer(_Live):
         return await in_database(_rows, self.scope["user"], self.scope["url_route"]["kwargs"]["slug"])
 
 
+class NowhereConsumer(_Live):
+    """Any other address: not found, where Channels alone would raise."""
+
+    async def topics(self) -> set[Topic] | None:
+        return None
+
+
 def _visible_jobs(user: Any, jobs: list[int]) -> list[int]:
-    return list(Job.objects.visible_to(user).filter(pk__in=jobs).values_list("pk", flat=True)) if jobs else []
+    storable = [job for job in jobs if job < 2**63]
+    return list(Job.objects.visible_to(user).filter(pk__in=storable).values_list("pk", flat=True)) if storable else []
 
 
 def _visible_team(user: Any, slug: str) -> int | None:

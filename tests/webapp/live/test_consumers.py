@@ -73,8 +73,9 @@ async def test_it_refuses_strangers_and_anybody(wire, job, charlie, path):
     assert not hub()._tasks
 
 
-async def test_it_answers_404_where_the_server_can(wire, job, charlie):
-    communicator = socket(charlie, f"/ws/jobs/{job.pk}/")
+@pytest.mark.parametrize("path", ["/ws/jobs/{job}/", f"/ws/jobs/{10**24}/", "/ws/nowhere/", "/"])
+async def test_it_answers_404_where_the_server_can(wire, job, charlie, path):
+    communicator = socket(charlie, path.format(job=job.pk))
     communicator.scope["extensions"] = {"websocket.http.response": {}}
     await communicator.send_input({"type": "websocket.connect"})
     answer = await communicator.receive_output(timeout=10)
