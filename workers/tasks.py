@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 from workers.celery import app
 from workers.host import launching
+from workers.host.refusing import refuse
 from workers.host.settings import HostSettings
+
+log = logging.getLogger(__name__)
 
 
 @app.task(name="workers.tasks.launch")  # type: ignore[untyped-decorator]
 def launch(assignment: dict[str, Any]) -> None:
     """Start the attempt's supervisor here; does nothing when it runs or has ended.
 
-    Raises ValueError when the assignment names no attempt.
+    A folder that cannot be written ends the attempt. Raises ValueError when the assignment names no attempt.
     """
-    launching.launch(HostSettings().lockstep_runs, assignment)
+    settings = HostSettings()
+    try:
+        launching.launch(settings.lockstep_runs, assignment)
+    except OSError as error:
+        log.error("attempt %s cannot start: %s", assignment["attempt"], error)
+        refuse(settings, assignment["attempt"], error)
 
 
 @app.task(name="workers.tasks.stop")  # type: ignore[untyped-decorator]

@@ -74,6 +74,19 @@ def test_it_goes_on_after_a_message_of_nonsense(host: Host, redis_server: RedisS
         assert [path.name for path in host.runs.iterdir()] == ["1"]
 
 
+def test_it_ends_an_attempt_whose_folder_cannot_be_written(host: Host, redis_server: RedisServer, send) -> None:
+    folder = host.run_folder().path
+    (folder / "supervisor.log").mkdir(parents=True)  # refused even to root, as a full disk is
+    launch = assignment("worker-0:hang", workers=1).model_dump(mode="json")
+    with Receiver(redis_server.client()) as receiver:
+        send("launch", launch)
+        send("launch", launch)
+        ended = wait_for(lambda: receiver.end(1), what="the end")
+        assert ended is not None and ended.outcome == "failed"
+        assert ended.cause.startswith(f"here could not write to {folder}: Is a directory. Make room there")
+        assert not host.run_folder().launched, "nobody may start it later"
+
+
 @pytest.mark.parametrize("attempt", [None, 0, -1, True, "7", "../7", 1.0])
 def test_it_refuses_what_is_no_attempt(host: Host, attempt: object) -> None:
     with pytest.raises(ValueError, match="attempt"):
