@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import redis
 from django.conf import settings
 from django.core.management import call_command
 from django.db import connection
@@ -29,6 +28,7 @@ from webapp.embedded.household import Household
 from webapp.embedded.redis_server import executable
 from webapp.jobs.models import Job
 from webapp.jobs.services import request_stop
+from webapp.teams.health import redis_fault
 from webapp.teams.login_links import login_path
 from webapp.teams.models import Membership, Role, Team, User
 from workers.contract.spec import JobSpec, parse
@@ -120,7 +120,7 @@ def _start(household: Household, port: int) -> None:
             "--save", "", "--appendonly", "no", "--dir", str(path.parent),
         )  # fmt: skip
     else:
-        _require_redis(settings.REDIS_URL)
+        _require_redis()
     _prepare()
     household.add(
         "web", python, "-m", "uvicorn", "webapp.asgi:application", "--host", ADDRESS, "--port", str(port),
@@ -197,15 +197,13 @@ def _require_free(port: int) -> None:
             ) from None
 
 
-def _require_redis(url: str) -> None:
+def _require_redis() -> None:
     """A Redis of the user's own must be there: the demo starts none in its place."""
-    try:
-        with redis.Redis.from_url(url, socket_connect_timeout=2, socket_timeout=2) as client:
-            client.ping()
-    except (redis.RedisError, ValueError) as error:
+    fault = redis_fault()
+    if fault:
         raise CannotStart(
-            f"REDIS_URL cannot be used ({error}): start that Redis, or unset REDIS_URL and the demo brings its own."
-        ) from None
+            f"REDIS_URL cannot be used ({fault}): start that Redis, or unset REDIS_URL and the demo brings its own."
+        )
 
 
 def _redis_url(path: Path) -> str:

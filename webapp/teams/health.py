@@ -39,11 +39,16 @@ def _migrations() -> str:
 
 
 def _redis() -> str:
+    return "does not answer" if redis_fault() else OK
+
+
+def redis_fault() -> str:
+    """Why REDIS_URL cannot be used, in Redis' own words; empty when it answers."""
     try:
         with redis.Redis.from_url(
             settings.REDIS_URL, socket_connect_timeout=1, socket_timeout=1, retry=Retry(NoBackoff(), 0)
         ) as client:
             client.ping()
-    except (redis.RedisError, ValueError, OSError):
-        return "does not answer"
-    return OK
+    except (redis.RedisError, ValueError, OSError) as error:
+        return str(error) or type(error).__name__
+    return ""
