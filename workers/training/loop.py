@@ -12,7 +12,7 @@ import numpy as np
 from workers.contract import catalog
 from workers.contract.assignment import Place
 from workers.contract.events import Finished, ReplicaInfo, Started
-from workers.training import saving
+from workers.training import initial_model, saving
 from workers.training.data import Data, Position
 from workers.training.distribution import Distribution
 from workers.training.evaluation import Evaluator
@@ -53,6 +53,8 @@ class Loop:
         build_model = catalog.find("model", self._spec.model.name).module.build_model
         with self._distribution.scope():
             self.model = build_model(info.shape, info.outputs, self._spec.options_of("model"))
+            if training.initial_model is not None:
+                initial_model.load_into(self.model, training.initial_model)
             self._optimizer = build_optimizer(self._spec)
             self._optimizer.build(self.model.trainable_variables)
         self._distribution.vary_dropout(self.model)
@@ -102,7 +104,7 @@ class Loop:
     def _report(
         self, outcome: Outcome, epoch: int, begin: float, seconds: float, waited: float, *, compiled: bool
     ) -> None:
-        batch, count, step = self._spec.training.global_batch, len(outcome.losses), self._position.step
+        batch, count, step = self._spec.samples_per_step, len(outcome.losses), self._position.step
         metric = float(outcome.metrics.sum() / (count * batch))
         self._metrics |= {"loss": float(outcome.losses[-1]), self._objective.metric: metric}
         values = {
@@ -185,7 +187,7 @@ class Loop:
             time=time.time(),
             process=place.process.name,
             replicas=replicas,
-            global_batch=spec.training.global_batch,
+            global_batch=spec.samples_per_step,
             per_replica_batch=spec.training.global_batch // place.replicas,
             steps_per_epoch=spec.steps_per_epoch,
             total_steps=spec.total_steps,

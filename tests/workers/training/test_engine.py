@@ -139,13 +139,15 @@ def test_it_trains_in_half_precision_with_xla_and_tests_at_the_end(by_hand: Star
     assert run.series("samples_seen")[36] == 36 * 40
 
 
-def test_it_drops_other_units_in_each_replica() -> None:
-    answer = run_script("replica_dropout.py")
-    one_device, same = answer["alike"]
+@pytest.mark.parametrize("strategy", ["mirrored", "central_storage"])
+def test_it_drops_other_units_in_each_replica_at_each_step(strategy: str) -> None:
+    answer = run_script("replica_dropout.py", strategy)
+    (one_device, same), (later, _) = answer["alike"]
     assert one_device == same
-    first, second = answer["varied"]
+    (first, second), (first_later, second_later) = answer["varied"]
     assert first == one_device
-    assert first != second
+    assert first_later == later
+    assert len({tuple(kept) for kept in (first, second, first_later, second_later)}) == 4
 
 
 def test_it_fails_when_the_loss_is_no_longer_a_number(by_hand: Start) -> None:
