@@ -46,18 +46,25 @@ def _fault(path: Path) -> tuple[str, str]:
     return (f"is torn in {torn}", "Save the model again") if torn else ("", "")
 
 
-def load_into(model: Any, file: str) -> None:
-    """Give `model` the weights of `file`, matched by their order. Raises ModelFileError unless each shape fits."""
+def read(file: str) -> list[Any]:
+    """The weights of `file` as arrays, in the order of its layers. Raises ModelFileError.
+
+    To be called before anything is seeded or built, and outside of any strategy's scope.
+    """
     import keras
-    import tensorflow as tf
 
     try:
-        with tf.device("CPU:0"):
-            saved = keras.models.load_model(file, compile=False, safe_mode=True)
-            values = saved.get_weights()
+        values: list[Any] = keras.models.load_model(file, compile=False, safe_mode=True).get_weights()
     except (OSError, ValueError, TypeError, KeyError, AttributeError, ImportError, RuntimeError) as error:
         said = str(error).strip().splitlines() or [type(error).__name__]
         raise ModelFileError(f"{FIELD} {file} cannot be loaded ({said[0][:200]}); save the model again.") from error
+    # The names of the layers to come count from the start again.
+    keras.utils.clear_session()
+    return values
+
+
+def assign(model: Any, values: list[Any], file: str) -> None:
+    """Give `model` the weights of `file`, in their order. Raises ModelFileError unless each shape fits."""
     wanted = [(weight.path, tuple(weight.shape)) for weight in model.weights]
     if len(values) != len(wanted):
         raise ModelFileError(

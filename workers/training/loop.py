@@ -49,12 +49,13 @@ class Loop:
         training, info = self._spec.training, self._spec.dataset_info
         if training.mixed_precision != "none":
             keras.mixed_precision.set_dtype_policy(f"mixed_{training.mixed_precision}")
+        given = initial_model.read(training.initial_model) if training.initial_model is not None else []
         keras.utils.set_random_seed(training.seed)
         build_model = catalog.find("model", self._spec.model.name).module.build_model
         with self._distribution.scope():
             self.model = build_model(info.shape, info.outputs, self._spec.options_of("model"))
             if training.initial_model is not None:
-                initial_model.load_into(self.model, training.initial_model)
+                initial_model.assign(self.model, given, training.initial_model)
             self._optimizer = build_optimizer(self._spec)
             self._optimizer.build(self.model.trainable_variables)
         self._distribution.vary_dropout(self.model)

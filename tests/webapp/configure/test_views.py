@@ -100,6 +100,13 @@ def test_more_devices_than_there_are_is_refused_at_submit(member: Client) -> Non
     assert "h has 2 cpu" in answer.content.decode()
 
 
+def test_a_tpu_is_refused_where_no_host_has_one(member: Client) -> None:
+    hear()
+    answer = member.post(NEW, typed(strategy__name="tpu"))
+    assert answer.status_code == 422
+    assert "needs 8 TPU cores, the hosts have 0" in answer.content.decode()
+
+
 def test_an_empty_length_is_asked_for_by_its_own_name(member: Client) -> None:
     page = member.post(NEW, typed(training__epochs="")).content.decode()
     assert "Say how many epochs to train" in page

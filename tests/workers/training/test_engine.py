@@ -15,9 +15,11 @@ import pytest
 
 from tests.waiting import wait_for
 from tests.workers.training.conftest import STRATEGIES, ByHand, run_script, seed_with
+from workers.contract.events import parse_event
+from workers.contract.layout import assign
 from workers.contract.spec import parse
 from workers.gang import Gang
-from workers.training.here import HOST, place_here
+from workers.training.here import HOST, place_here, tpu_here
 
 pytestmark = pytest.mark.tensorflow
 ENDLESS = {"epochs": 100_000}
@@ -208,6 +210,24 @@ def test_it_ends_by_sigterm_also_among_other_workers(tmp_path: Path) -> None:
     finally:
         ends = gang.stop()
     assert [(end.code, end.signal) for end in ends] == [(None, "SIGTERM")] * 2
+
+
+@pytest.mark.skipif(tpu_here(), reason="this machine has a TPU")
+def test_it_says_that_no_tpu_answers_when_it_was_placed_on_one(tmp_path: Path) -> None:
+    spec = parse(seed_with(strategy={"name": "tpu", "options": {"address": "local"}}))
+    [shape] = spec.layout.processes
+    place = assign(shape, first_replica=0, host=HOST, address="127.0.0.1", kind="tpu", devices=tuple(range(8)))
+    gang = Gang(tmp_path, spec, (place,), HOST, grace=2)
+    gang.start()
+    try:
+        told = tmp_path / "events" / "worker-0.jsonl"
+        wait_for(lambda: told.exists() and b'"failed"' in told.read_bytes(), seconds=200, what="the end")
+    finally:
+        gang.stop()
+    failed = parse_event(told.read_bytes().splitlines()[-1])
+    assert failed.type == "failed"
+    assert failed.reason == "device"
+    assert failed.cause.startswith("No TPU answers at local")
 
 
 def test_it_says_how_to_supply_data_that_is_not_there(by_hand: Start, tmp_path: Path) -> None:
