@@ -14,7 +14,9 @@ from pydantic.fields import FieldInfo
 
 from webapp.env import ROOT, Env
 from workers.contract import catalog
-from workers.contract.spec import OPTIMIZERS, Training
+from workers.contract.gradients import Aggregation, Clip
+from workers.contract.optimizers import OPTIMIZERS
+from workers.contract.spec import Training
 from workers.host.settings import HostSettings
 
 DOCS = Path(__file__).resolve().parent
@@ -49,6 +51,8 @@ def spec_page() -> str:
         "## training\n",
         *_options(Training),
     ]
+    for name, group in (("aggregation", Aggregation), ("clip", Clip)):
+        parts += [f"\n### {name}\n", f"{' '.join((group.__doc__ or '').split())}\n", *_options(group)]
     for name, optimizer in OPTIMIZERS.items():
         parts += [f"\n### optimizer: {name}\n", f"{(optimizer.__doc__ or '').strip()}\n", *_options(optimizer)]
     for kind in catalog.FOLDERS:
@@ -83,7 +87,7 @@ def _default(field: FieldInfo) -> str:
         return "required"
     value = field.get_default(call_default_factory=True)
     if isinstance(value, BaseModel):
-        return f"`{getattr(value, 'name', '')}`"
+        return f"`{getattr(value, 'name', None) or next(iter(value.model_dump().values()))}`"
     if field.default_factory is not None:
         return "of the machine"
     text = str(value).replace(str(ROOT), ".").replace(str(Path.home()), "~")

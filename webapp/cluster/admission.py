@@ -39,7 +39,7 @@ class Outlook:
 def problems(spec: JobSpec) -> list[Problem]:
     """What no host could honour. Hosts heard within a day count; with none at all a job is accepted and waits."""
     known = offers.read(Host.objects.known())
-    return _dataset_problems(spec) + _device_problems(spec, known) + _kind_problems(spec, known)
+    return _file_problems(spec) + _dataset_problems(spec) + _device_problems(spec, known) + _kind_problems(spec, known)
 
 
 def outlook(spec: JobSpec) -> Outlook:
@@ -58,6 +58,15 @@ def outlook(spec: JobSpec) -> Outlook:
 def _placement(process: ProcessAssignment) -> Placement:
     devices = tuple(f"{process.kind}:{index}" for index in process.devices)
     return Placement(process.name, process.host, devices, process.replicas)
+
+
+def _file_problems(spec: JobSpec) -> list[Problem]:
+    """A file of a host is nobody's to open from a browser, and nothing says that the next host has the same one."""
+    given = spec.training.initial_model
+    if given is None:
+        return []
+    remedy = "Remove it here, or run the spec by hand on that host: python -m workers.training"
+    return [Problem("training.initial_model", "is a file of one host, which the web cannot read", given, remedy)]
 
 
 def _dataset_problems(spec: JobSpec) -> list[Problem]:

@@ -117,9 +117,20 @@ class Field:
 
 
 def fields_of(schema: Mapping[str, Any], *, path: str, name: str, skip: tuple[str, ...] = ()) -> tuple[Field, ...]:
-    """A field for each property, in the order of the model. `path` and `name` go before each property's own."""
-    return tuple(
-        Field(
+    """A field for each property, in the order of the model. `path` and `name` go before each property's own.
+
+    A property that is a model itself becomes the fields of that model, its own key before theirs.
+    """
+    definitions = schema.get("$defs", {})
+    found: list[Field] = []
+    for key, one in schema.get("properties", {}).items():
+        if key in skip:
+            continue
+        nested = _model(one, definitions)
+        if nested is not None:
+            found += fields_of({**nested, "$defs": definitions}, path=f"{path}.{key}", name=f"{name}.{key}")
+            continue
+        field = Field(
             name=f"{name}.{key}",
             path=f"{path}.{key}",
             title=one.get("title", key),
@@ -128,9 +139,15 @@ def fields_of(schema: Mapping[str, Any], *, path: str, name: str, skip: tuple[st
             advanced=bool(one.get("advanced")),
             schema=one,
         )
-        for key, one in schema.get("properties", {}).items()
-        if key not in skip
-    )
+        found.append(field)
+    return tuple(found)
+
+
+def _model(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The schema of the model that a property holds, if it holds one."""
+    names = [str(variant["$ref"]).rpartition("/")[2] for variant in _variants(schema) if "$ref" in variant]
+    found: Mapping[str, Any] | None = definitions.get(names[0]) if len(names) == 1 else None
+    return found if found is not None and "properties" in found else None
 
 
 def _variants(schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:

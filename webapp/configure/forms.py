@@ -13,8 +13,9 @@ from workers.contract import catalog
 from workers.contract.catalog import FOLDERS, Kind
 from workers.contract.data import DatasetInfo
 from workers.contract.document import VERSION
+from workers.contract.optimizers import OPTIMIZERS
 from workers.contract.problems import Problem, SpecInvalid
-from workers.contract.spec import OPTIMIZERS, Training
+from workers.contract.spec import Training
 
 Typed = Mapping[str, str]
 """What stands in each field, by the field's name. Fields of choices that are not taken are there too."""
@@ -22,6 +23,8 @@ Typed = Mapping[str, str]
 LENGTHS: Final = ("epochs", "steps")
 PREFERRED: dict[Kind, str] = {"dataset": "digits", "model": "mlp", "strategy": "mirrored"}
 OPTIMIZER = "training.optimizer"
+NOT_IN_FORM = ("initial_model",)
+"""Training settings for runs by hand: a path on a training host, which no browser can choose."""
 DATA = ("global_batch", "validation_split", "seed", "shuffle")
 RATE = ("learning_rate_scaling", "warmup_steps")
 
@@ -40,8 +43,8 @@ def optimizer_fields(name: str) -> tuple[Field, ...]:
 
 @functools.cache
 def training_fields() -> dict[str, Field]:
-    """The fields of the training settings, but for the optimizer's, by key."""
-    fields = _fields(Training, path="training", name="training", skip=("optimizer",))
+    """The fields of the training settings, but for the optimizer's, by key (`epochs`, `clip.norm`)."""
+    fields = _fields(Training, path="training", name="training", skip=("optimizer", *NOT_IN_FORM))
     return {field.path.removeprefix("training."): field for field in fields}
 
 
@@ -99,13 +102,13 @@ def form_from_spec(spec: Mapping[str, Any]) -> dict[str, str]:
         choice = _mapping(spec.get(kind))
         name = typed[f"{kind}.name"] = str(choice.get("name") or "")
         fields = option_fields(kind, name) if name in catalog.entries(kind) else ()
-        typed |= _write(fields, _mapping(choice.get("options")))
+        typed |= _write(fields, _mapping(choice.get("options")), f"{kind}.options")
     training = _mapping(spec.get("training"))
-    typed |= _write(training_fields().values(), training)
+    typed |= _write(training_fields().values(), training, "training")
     typed["training.length"] = "steps" if training.get("steps") is not None else "epochs"
     optimizer = _mapping(training.get("optimizer"))
     name = typed[f"{OPTIMIZER}.name"] = str(optimizer.get("name") or "rmsprop")
-    return typed | _write(optimizer_fields(name) if name in OPTIMIZERS else (), optimizer)
+    return typed | _write(optimizer_fields(name) if name in OPTIMIZERS else (), optimizer, OPTIMIZER)
 
 
 def suggest_name(spec: Mapping[str, Any]) -> str:
@@ -142,7 +145,9 @@ def field_at(path: str, data: Typed) -> str | None:
         names |= dict.fromkeys((kind, f"{kind}.name", f"{kind}.options"), f"{kind}.name")
         if chosen in catalog.entries(kind):
             names |= {field.path: field.name for field in option_fields(kind, chosen)}
-    names |= {field.path: field.name for field in training_fields().values()}
+    for field in training_fields().values():
+        names.setdefault(field.path.rpartition(".")[0], field.name)
+        names[field.path] = field.name
     names |= {field.path: field.name for field in optimizer_fields(_optimizer(data))}
     names[f"{OPTIMIZER}.name"] = f"{OPTIMIZER}.name"
     parts = path.split(".")
@@ -152,23 +157,24 @@ def field_at(path: str, data: Typed) -> str | None:
 
 def has_field(problem: Problem, data: Typed) -> bool:
     """Whether the form can show the fault where it is; an unknown key has no field."""
-    return field_at(problem.path, data) is not None and problem.message != "is not a known field"
+    known = problem.path.removeprefix("training.") not in NOT_IN_FORM and problem.message != "is not a known field"
+    return known and field_at(problem.path, data) is not None
 
 
 def _choice(kind: Kind, data: Typed) -> dict[str, Any]:
     name = data.get(f"{kind}.name", "")
     fields = option_fields(kind, name) if name in catalog.entries(kind) else ()
-    return {"name": name, "options": _read(fields, data)}
+    return {"name": name, "options": _read(fields, data, f"{kind}.options")}
 
 
 def _training(data: Typed) -> dict[str, Any]:
     fields = training_fields()
     length = data.get("training.length", "epochs")
     length = length if length in LENGTHS else "epochs"
-    training = _read((fields[length],), data)
-    rest = _read((field for key, field in fields.items() if key not in LENGTHS), data)
+    training = _read((fields[length],), data, "training")
+    rest = _read((field for key, field in fields.items() if key not in LENGTHS), data, "training")
     name = data.get(f"{OPTIMIZER}.name", "") or "rmsprop"
-    optimizer = {"name": name, **(_read(optimizer_fields(name), data) if name in OPTIMIZERS else {})}
+    optimizer = {"name": name, **(_read(optimizer_fields(name), data, OPTIMIZER) if name in OPTIMIZERS else {})}
     return training | {"global_batch": rest.pop("global_batch", None), "optimizer": optimizer} | rest
 
 
@@ -177,15 +183,25 @@ def _optimizer(data: Typed) -> str:
     return name if name in OPTIMIZERS else "rmsprop"
 
 
-def _read(fields: Iterable[Field], data: Typed) -> dict[str, Any]:
-    """What was typed by its key; an empty field leaves its default to the contract."""
-    values = {field.path.rpartition(".")[2]: field.read(data.get(field.name, field.default)) for field in fields}
-    return {key: value for key, value in values.items() if value is not None}
+def _read(fields: Iterable[Field], data: Typed, base: str) -> dict[str, Any]:
+    """What was typed by its key below `base`; an empty field leaves its default to the contract."""
+    values: dict[str, Any] = {}
+    for field in fields:
+        value = field.read(data.get(field.name, field.default))
+        *groups, key = field.path.removeprefix(f"{base}.").split(".")
+        if value is not None:
+            functools.reduce(lambda group, name: group.setdefault(name, {}), groups, values)[key] = value
+    return values
 
 
-def _write(fields: Iterable[Field], values: Mapping[str, Any]) -> dict[str, str]:
-    keys = {field.path.rpartition(".")[2]: field for field in fields}
-    return {field.name: field.write(values[key]) for key, field in keys.items() if key in values}
+def _write(fields: Iterable[Field], values: Mapping[str, Any], base: str) -> dict[str, str]:
+    written = {}
+    for field in fields:
+        *groups, key = field.path.removeprefix(f"{base}.").split(".")
+        group = functools.reduce(lambda group, name: _mapping(group.get(name)), groups, values)
+        if key in group:
+            written[field.name] = field.write(group[key])
+    return written
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

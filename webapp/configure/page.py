@@ -13,8 +13,8 @@ from workers.contract import catalog
 from workers.contract.catalog import Entry, Kind
 from workers.contract.data import DatasetInfo
 from workers.contract.layout import Layout
+from workers.contract.optimizers import OPTIMIZERS
 from workers.contract.problems import Problem
-from workers.contract.spec import OPTIMIZERS
 
 HEADINGS: dict[Kind, str] = {"dataset": "Dataset", "model": "Model", "strategy": "Strategy"}
 OPTIMIZER_TITLES = {

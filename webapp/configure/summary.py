@@ -55,6 +55,11 @@ class Summary:
         return self.spec.peak_learning_rate != self.spec.training.optimizer.learning_rate
 
     @property
+    def summed(self) -> bool:
+        """Whether the effective learning rate differs from the one that the optimizer is given."""
+        return self.spec.training.aggregation.method == "sum"
+
+    @property
     def training_samples(self) -> int:
         """Examples of one epoch."""
         return self.info.training_samples(self.spec.training.validation_split)

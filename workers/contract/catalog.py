@@ -7,6 +7,7 @@ A plugin module declares `title`, `summary` and `Options`, imports TensorFlow on
               create(options, place) -> tf.distribute.Strategy
     model     build_model(inputs, outputs, options) -> keras.Model     `inputs` one example's shape, `outputs` the width
               check(options, info) -> list[Problem]         optional: whether it fits the data
+              synchronizes(options) -> bool                 optional: whether its layers talk over the replicas
               count_parameters(inputs, outputs, options) -> int
     dataset   describe(options) -> DatasetInfo              without loading anything
               load(options, home) -> Arrays                 NumPy, in memory

@@ -40,7 +40,10 @@ class ReplicaInfo(Strict):
 
 
 class Started(_Event):
-    """The chief has built everything and is about to take the first step. All figures are exact."""
+    """The chief has built everything and is about to take the first step. All figures are exact.
+
+    `global_batch` counts the examples of one optimizer step, all its micro-batches together.
+    """
 
     type: Literal["started"] = "started"
     replicas: tuple[ReplicaInfo, ...]

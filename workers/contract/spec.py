@@ -12,7 +12,9 @@ from workers.contract import catalog
 from workers.contract.base import Options, Strict
 from workers.contract.data import DatasetInfo
 from workers.contract.document import VERSION, read
+from workers.contract.gradients import Aggregation, Clip
 from workers.contract.layout import Layout
+from workers.contract.optimizers import OPTIMIZERS, Optimizer, RMSprop
 from workers.contract.problems import Problem, SpecInvalid
 from workers.contract.validation import problems_of
 
@@ -22,64 +24,6 @@ class Choice(Strict):
 
     name: str = Field(min_length=1, max_length=100)
     options: dict[str, Any] = Field(default_factory=dict)
-
-
-class _Optimizer(Strict):
-    name: str
-    learning_rate: float = Field(
-        0.001, gt=0, le=100, allow_inf_nan=False, title="Learning rate", description="Before scaling and warm-up."
-    )
-
-
-class Sgd(_Optimizer):
-    """Plain stochastic gradient descent."""
-
-    name: Literal["sgd"] = "sgd"
-    learning_rate: float = Field(0.01, gt=0, le=100, allow_inf_nan=False, title="Learning rate")
-
-
-class Momentum(_Optimizer):
-    """SGD with momentum."""
-
-    name: Literal["momentum"] = "momentum"
-    learning_rate: float = Field(0.01, gt=0, le=100, allow_inf_nan=False, title="Learning rate")
-    momentum: float = Field(0.9, ge=0, lt=1, title="Momentum")
-    nesterov: bool = Field(False, title="Nesterov", description="Look ahead before the gradient is taken.")
-
-
-class RMSprop(_Optimizer):
-    """Divides by a moving root mean square of the gradients."""
-
-    name: Literal["rmsprop"] = "rmsprop"
-    rho: float = Field(0.9, ge=0, lt=1, title="Rho", description="Decay of the moving mean.")
-    momentum: float = Field(0.0, ge=0, lt=1, title="Momentum")
-
-
-class Adam(_Optimizer):
-    """Adaptive moments (Kingma and Ba, 2015)."""
-
-    name: Literal["adam"] = "adam"
-    beta_1: float = Field(0.9, ge=0, lt=1, title="Beta 1")
-    beta_2: float = Field(0.999, ge=0, lt=1, title="Beta 2")
-
-
-class AdamW(_Optimizer):
-    """Adam with decoupled weight decay (Loshchilov and Hutter, 2019)."""
-
-    name: Literal["adamw"] = "adamw"
-    beta_1: float = Field(0.9, ge=0, lt=1, title="Beta 1")
-    beta_2: float = Field(0.999, ge=0, lt=1, title="Beta 2")
-    weight_decay: float = Field(0.004, ge=0, title="Weight decay")
-
-
-Optimizer = Annotated[Sgd | Momentum | RMSprop | Adam | AdamW, Field(discriminator="name")]
-OPTIMIZERS: dict[str, type[_Optimizer]] = {
-    "sgd": Sgd,
-    "momentum": Momentum,
-    "rmsprop": RMSprop,
-    "adam": Adam,
-    "adamw": AdamW,
-}
 
 
 class Training(Strict):
@@ -98,6 +42,14 @@ class Training(Strict):
         json_schema_extra={"unit": "samples"},
     )
     optimizer: Optimizer = Field(default_factory=RMSprop, title="Optimizer")
+    aggregation: Aggregation = Field(
+        default_factory=Aggregation,
+        title="Aggregation",
+        description="How gradients are put together: `method` mean, sum or local (with `micro_batches`).",
+    )
+    clip: Clip | None = Field(
+        None, title="Clip", description="Bounds the gradients: one of `value`, `norm` and `global_norm`."
+    )
     learning_rate_scaling: Literal["none", "linear"] = Field(
         "none",
         title="Learning-rate scaling",
@@ -115,6 +67,13 @@ class Training(Strict):
     )
     shuffle: bool = Field(True, title="Shuffle", description="A new order each epoch, decided by the seed.")
     seed: int = Field(1, ge=0, le=2**31 - 1, title="Seed")
+    initial_model: str | None = Field(
+        None,
+        min_length=1,
+        max_length=4096,
+        title="Initial model",
+        description="A .keras file on the training host whose weights the job starts from; for runs by hand.",
+    )
     steps_per_call: int | Literal["auto"] = Field(
         "auto",
         title="Steps per device call",
@@ -194,9 +153,19 @@ class JobSpec(Strict):
         return catalog.find(kind, choice.name).parse(choice.options)
 
     @property
+    def micro_batches(self) -> int:
+        """Global batches in one optimizer step."""
+        return self.training.aggregation.micro_batches or 1
+
+    @property
+    def samples_per_step(self) -> int:
+        """Examples that one optimizer step sees."""
+        return self.training.global_batch * self.micro_batches
+
+    @property
     def steps_per_epoch(self) -> int:
-        """Whole global batches in the training data (the remainder is dropped)."""
-        return self.dataset_info.training_samples(self.training.validation_split) // self.training.global_batch
+        """Optimizer steps that the training data is enough for (the remainder is dropped)."""
+        return self.dataset_info.training_samples(self.training.validation_split) // self.samples_per_step
 
     @property
     def total_steps(self) -> int:
@@ -210,6 +179,12 @@ class JobSpec(Strict):
         """The learning rate after scaling, once warm."""
         factor = self.layout.replicas if self.training.learning_rate_scaling == "linear" else 1
         return self.training.optimizer.learning_rate * factor
+
+    @property
+    def effective_learning_rate(self) -> float:
+        """The peak learning rate per mean gradient: sum aggregation leaves out the division by the global batch."""
+        factor = self.training.global_batch if self.training.aggregation.method == "sum" else 1
+        return self.peak_learning_rate * factor
 
 
 def parse(document: str | bytes | dict[str, Any]) -> JobSpec:
@@ -259,7 +234,18 @@ def _fit_problems(spec: JobSpec) -> list[Problem]:
     if hasattr(model.module, "check"):
         found = model.module.check(spec.options_of("model"), spec.dataset_info)
         problems += [problem.under("model") for problem in found]
-    return problems + _batch_problems(spec)
+    return problems + _jit_problems(spec) + _batch_problems(spec)
+
+
+def _jit_problems(spec: JobSpec) -> list[Problem]:
+    """XLA compiles a replica's step as one piece, and TensorFlow has no words with other replicas inside of it."""
+    model = catalog.find("model", spec.model.name).module
+    if not (spec.training.jit and spec.layout.replicas > 1 and hasattr(model, "synchronizes")):
+        return []
+    if not model.synchronizes(spec.options_of("model")):
+        return []
+    message = f"cannot compile batch normalization over {spec.layout.replicas} replicas"
+    return [Problem("training.jit", message, True, "Turn jit or batch_norm off, or use one device")]
 
 
 def _batch_problems(spec: JobSpec) -> list[Problem]:
@@ -272,6 +258,10 @@ def _batch_problems(spec: JobSpec) -> list[Problem]:
         return [Problem(path, f"cannot be shared evenly by {replicas} replicas", batch, f"Nearest that can: {nearest}")]
     if batch > samples:
         return [Problem(path, f"is larger than the {samples} training samples", batch, f"Use at most {samples}")]
+    if spec.samples_per_step > samples:
+        message = f"make steps of {spec.samples_per_step} examples, and there are {samples} training samples"
+        remedy = f"Use at most {samples // batch}, or a smaller global batch"
+        return [Problem("training.aggregation.micro_batches", message, spec.micro_batches, remedy)]
     return []
 
 

@@ -18,6 +18,7 @@ from typing import NoReturn
 from workers.contract.problems import SpecInvalid
 from workers.contract.spec import JobSpec, parse
 from workers.gang import Gang, NoFreePort, ProcessExit
+from workers.training import initial_model
 from workers.training.following import Followed, log_tail
 from workers.training.here import HOST, place_here
 
@@ -37,7 +38,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--overwrite", action="store_true", help="delete what an earlier run left in the folder")
     chosen = parser.parse_args(arguments)
     try:
-        spec = parse(chosen.spec.read_bytes())
+        spec = initial_model.resolve(parse(chosen.spec.read_bytes()))
         processes = place_here(spec)
     except OSError as error:
         return _say(2, f"{chosen.spec} cannot be read: {error.strerror}")

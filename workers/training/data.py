@@ -90,9 +90,11 @@ def epoch_order(samples: int, *, seed: int, epoch: int, shuffle: bool) -> NDArra
     return np.random.default_rng((seed, epoch)).permutation(samples).astype(np.int32)
 
 
-def replica_batches(order: NDArray[np.int32], *, global_batch: int, replicas: int, replica: int) -> NDArray[np.int32]:
-    """One replica's share of each whole global batch: int32 [steps, global_batch / replicas]."""
+def replica_batches(
+    order: NDArray[np.int32], *, global_batch: int, replicas: int, replica: int, micro_batches: int = 1
+) -> NDArray[np.int32]:
+    """One replica's share of each whole step: int32 [steps, micro_batches, global_batch / replicas]."""
     share = global_batch // replicas
-    steps = len(order) // global_batch
-    batches = order[: steps * global_batch].reshape(steps, global_batch)
-    return np.ascontiguousarray(batches[:, replica * share : (replica + 1) * share])
+    steps = len(order) // (global_batch * micro_batches)
+    batches = order[: steps * micro_batches * global_batch].reshape(steps, micro_batches, global_batch)
+    return np.ascontiguousarray(batches[..., replica * share : (replica + 1) * share])

@@ -24,7 +24,7 @@ def configure(place: Place) -> None:
     process = place.process
     if process.kind == "gpu":
         _configure_gpus(process)
-    else:
+    elif process.kind == "cpu":
         neighbours = sum(other.host == process.host for other in place.processes)
         _configure_cpu(process, max(1, cores() // neighbours))
 

@@ -11,6 +11,7 @@ from typing import Literal
 from workers.contract.assignment import Place
 from workers.training.arrays import DataError
 from workers.training.devices import DeviceError
+from workers.training.initial_model import ModelFileError
 
 Reason = Literal["data", "memory", "nan", "peer", "network", "device", "error"]
 PREAMBLE = ("Graph execution error", "Detected at node", "Detected Unsupported", "Stack trace", "File ", "[[", "(0) ")
@@ -30,7 +31,12 @@ class NotFiniteError(Exception):
         self.step = step
 
 
-OURS: dict[type[Exception], Reason] = {NotFiniteError: "nan", DataError: "data", DeviceError: "device"}
+OURS: dict[type[Exception], Reason] = {
+    NotFiniteError: "nan",
+    DataError: "data",
+    ModelFileError: "data",
+    DeviceError: "device",
+}
 
 
 def explain(error: BaseException, place: Place) -> tuple[Reason, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import metadata
+from pathlib import Path
 
 from workers.contract.layout import DeviceKind, ProcessAssignment, ProcessShape, assign
 from workers.contract.problems import Problem, SpecInvalid
@@ -41,6 +42,11 @@ def gpu_count() -> int:
         return 0
 
 
+def tpu_here() -> bool:
+    """Whether this machine is made to reach a TPU. Imports no TensorFlow."""
+    return _installed("tensorflow-tpu") or any(Path("/dev").glob("accel[0-9]*"))
+
+
 def _installed(name: str) -> bool:
     try:
         metadata.version(name)
@@ -52,7 +58,10 @@ def _installed(name: str) -> bool:
 def _kind(shapes: tuple[ProcessShape, ...], gpus: int) -> DeviceKind:
     asked = {shape.kind for shape in shapes} - {"auto"}
     if "tpu" in asked:
-        raise SpecInvalid([Problem("strategy.options", "asks for a TPU, which a run by hand cannot give", "tpu", "")])
+        if not tpu_here():
+            remedy = "Run it on a TPU host that has tensorflow-tpu, or choose another strategy"
+            raise SpecInvalid([Problem("strategy.name", "needs a TPU, and this machine has none", "tpu", remedy)])
+        return "tpu"
     if asked:
         return "gpu" if "gpu" in asked else "cpu"
     highest = max((index for shape in shapes for index in shape.indexes), default=-1)

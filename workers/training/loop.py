@@ -12,7 +12,7 @@ import numpy as np
 from workers.contract import catalog
 from workers.contract.assignment import Place
 from workers.contract.events import Finished, ReplicaInfo, Started
-from workers.training import saving
+from workers.training import initial_model, saving
 from workers.training.data import Data, Position
 from workers.training.distribution import Distribution
 from workers.training.evaluation import Evaluator
@@ -49,10 +49,13 @@ class Loop:
         training, info = self._spec.training, self._spec.dataset_info
         if training.mixed_precision != "none":
             keras.mixed_precision.set_dtype_policy(f"mixed_{training.mixed_precision}")
+        given = initial_model.read(training.initial_model) if training.initial_model is not None else []
         keras.utils.set_random_seed(training.seed)
         build_model = catalog.find("model", self._spec.model.name).module.build_model
         with self._distribution.scope():
             self.model = build_model(info.shape, info.outputs, self._spec.options_of("model"))
+            if training.initial_model is not None:
+                initial_model.assign(self.model, given, training.initial_model)
             self._optimizer = build_optimizer(self._spec)
             self._optimizer.build(self.model.trainable_variables)
         self._distribution.vary_dropout(self.model)
@@ -102,7 +105,7 @@ class Loop:
     def _report(
         self, outcome: Outcome, epoch: int, begin: float, seconds: float, waited: float, *, compiled: bool
     ) -> None:
-        batch, count, step = self._spec.training.global_batch, len(outcome.losses), self._position.step
+        batch, count, step = self._spec.samples_per_step, len(outcome.losses), self._position.step
         metric = float(outcome.metrics.sum() / (count * batch))
         self._metrics |= {"loss": float(outcome.losses[-1]), self._objective.metric: metric}
         values = {
@@ -185,7 +188,7 @@ class Loop:
             time=time.time(),
             process=place.process.name,
             replicas=replicas,
-            global_batch=spec.training.global_batch,
+            global_batch=spec.samples_per_step,
             per_replica_batch=spec.training.global_batch // place.replicas,
             steps_per_epoch=spec.steps_per_epoch,
             total_steps=spec.total_steps,

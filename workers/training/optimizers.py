@@ -6,6 +6,7 @@ from typing import Any
 
 from workers.contract.spec import JobSpec
 
+CLIPS = {"value": "clipvalue", "norm": "clipnorm", "global_norm": "global_clipnorm"}
 CLASSES = {"sgd": "SGD", "momentum": "SGD", "rmsprop": "RMSprop", "adam": "Adam", "adamw": "AdamW"}
 
 
@@ -21,6 +22,9 @@ def build_optimizer(spec: JobSpec) -> Any:
 
     chosen = spec.training.optimizer
     arguments = chosen.model_dump(exclude={"name", "learning_rate"})
+    clip = spec.training.clip
+    if clip is not None:
+        arguments |= {CLIPS[name]: bound for name, bound in clip.model_dump(exclude_none=True).items()}
     rate = _warm_up(spec) if spec.training.warmup_steps else spec.peak_learning_rate
     optimizer = getattr(keras.optimizers, CLASSES[chosen.name])(learning_rate=rate, **arguments)
     # Keras would sum over the replicas once more.

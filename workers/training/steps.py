@@ -37,7 +37,7 @@ class Steps:
         self, distribution: Distribution, model: Any, optimizer: Any, objective: Objective, spec: JobSpec
     ) -> None:
         self._distribution = distribution
-        self._training = spec.training
+        self._spec = spec
         self._step = _replica_step(distribution, model, optimizer, objective, spec)
         self._call: Callable[..., Any] | None = None
         self._samples = 0
@@ -54,10 +54,16 @@ class Steps:
 
     def begin_epoch(self, epoch: int) -> None:
         """Copy the order of an epoch (counted from 0) to the devices."""
-        order = epoch_order(self._samples, seed=self._training.seed, epoch=epoch, shuffle=self._training.shuffle)
-        batch, replicas = self._training.global_batch, self._distribution.replicas
+        training, micro_batches = self._spec.training, self._spec.micro_batches
+        order = epoch_order(self._samples, seed=training.seed, epoch=epoch, shuffle=training.shuffle)
         shares = [
-            replica_batches(order, global_batch=batch, replicas=replicas, replica=replica)
+            replica_batches(
+                order,
+                global_batch=training.global_batch,
+                micro_batches=micro_batches,
+                replicas=self._distribution.replicas,
+                replica=replica,
+            )
             for replica in self._distribution.local
         ]
         self._order = self._distribution.spread(shares)
@@ -101,25 +107,42 @@ def _replica_step(
     import tensorflow as tf
 
     weights = model.trainable_variables
-    variables = [weight.value for weight in weights]
+    gradients_of = _gradients_of(model, optimizer, objective, spec)
+
+    def step(features: Any, targets: Any, scale: Any, order: Any, index: Any) -> Any:
+        total: list[Any] = []
+        results: list[Any] = []
+        for rows in [order[index, number] for number in range(spec.micro_batches)]:
+            # One after the other: side by side they would need the memory of one large batch.
+            with tf.control_dependencies(total):
+                batch = tf.cast(tf.gather(features, rows), tf.float32) * scale
+                gradients, result = gradients_of(batch, tf.gather(targets, rows))
+                total = [tf.add(*pair) for pair in zip(total, gradients, strict=True)] if total else gradients
+                results.append(result)
+        optimizer.apply(distribution.sum_gradients(total), weights)
+        return tf.add_n(results)
+
+    return step
+
+
+def _gradients_of(model: Any, optimizer: Any, objective: Objective, spec: JobSpec) -> Callable[..., Any]:
+    """Gradients of one replica's share of one global batch, scaled for the sum over all; and float32 [2] as above."""
+    import tensorflow as tf
+
+    variables = [weight.value for weight in model.trainable_variables]
     scaled = spec.training.mixed_precision == "float16"
+    summed = spec.training.aggregation.method == "sum"
 
     def gradients_of(features: Any, targets: Any) -> tuple[list[Any], Any]:
         with tf.GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(variables)
             losses, metrics = objective.values(targets, model(features, training=True))
-            loss = tf.reduce_sum(losses) / spec.training.global_batch
-            target = optimizer.scale_loss(loss) if scaled else loss
+            total = tf.reduce_sum(losses)
+            loss = total / spec.samples_per_step
+            target = total if summed else loss
+            target = optimizer.scale_loss(target) if scaled else target
         return tape.gradient(target, variables), tf.stack([loss, tf.reduce_sum(metrics)])
 
     if spec.training.jit:
-        gradients_of = tf.function(gradients_of, autograph=False, jit_compile=True)
-
-    def step(features: Any, targets: Any, scale: Any, order: Any, index: Any) -> Any:
-        rows = order[index]
-        batch = tf.cast(tf.gather(features, rows), tf.float32) * scale
-        gradients, results = gradients_of(batch, tf.gather(targets, rows))
-        optimizer.apply(distribution.sum_gradients(gradients), weights)
-        return results
-
-    return step
+        return tf.function(gradients_of, autograph=False, jit_compile=True)  # type: ignore[no-any-return]
+    return gradients_of

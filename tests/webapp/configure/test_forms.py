@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from webapp.configure import forms
 from workers.contract import catalog
+from workers.contract.optimizers import OPTIMIZERS
 from workers.contract.problems import Problem
-from workers.contract.spec import OPTIMIZERS, parse
+from workers.contract.spec import parse
 
 
 def test_the_blank_form_is_a_valid_spec_with_every_default_written_out() -> None:
@@ -93,12 +94,31 @@ def test_what_is_no_number_stays_as_it_was_typed_and_is_refused_at_its_path() ->
         ("training.optimizer.rho", "optimizer.rmsprop.rho"),
         ("dataset.name", "dataset.name"),
         ("tags.0", "tags"),
+        ("training.clip", "training.clip.value"),
+        ("training.aggregation", "training.aggregation.method"),
+        ("training.aggregation.micro_batches", "training.aggregation.micro_batches"),
+        ("training", "training.epochs"),
         ("nothing.here", None),
         ("", None),
     ],
 )
 def test_a_problem_is_shown_beside_the_field_it_means(path: str, name: str | None) -> None:
     assert forms.field_at(path, forms.blank()) == name
+
+
+def test_a_group_of_fields_comes_back_as_it_was(seed_spec: dict[str, Any]) -> None:
+    training = seed_spec["training"] | {
+        "aggregation": {"method": "local", "micro_batches": 4},
+        "clip": {"global_norm": 0.5},
+    }
+    spec = parse(seed_spec | {"training": training})
+    typed = forms.form_from_spec(spec.to_dict())
+    assert typed["training.aggregation.micro_batches"] == "4"
+    assert parse(forms.spec_from_form(typed)).training == spec.training
+
+
+def test_a_group_that_nobody_filled_in_is_left_out() -> None:
+    assert "clip" not in forms.spec_from_form(forms.blank())["training"]
 
 
 def test_an_unknown_key_has_no_field_to_be_shown_at() -> None:

@@ -100,6 +100,13 @@ def test_more_devices_than_there_are_is_refused_at_submit(member: Client) -> Non
     assert "h has 2 cpu" in answer.content.decode()
 
 
+def test_a_tpu_is_refused_where_no_host_has_one(member: Client) -> None:
+    hear()
+    answer = member.post(NEW, typed(strategy__name="tpu"))
+    assert answer.status_code == 422
+    assert "needs 8 TPU cores, the hosts have 0" in answer.content.decode()
+
+
 def test_an_empty_length_is_asked_for_by_its_own_name(member: Client) -> None:
     page = member.post(NEW, typed(training__epochs="")).content.decode()
     assert "Say how many epochs to train" in page
@@ -174,6 +181,31 @@ def test_check_says_which_values_do_not_fit(member: Client) -> None:
     hear()
     answer = member.post(f"{NEW}check", typed(strategy__mirrored__device_type="cpu")).json()
     assert "nccl" in answer["unfit"]["strategy.mirrored.cross_device_ops"]
+
+
+def test_check_shows_the_effective_learning_rate_of_a_sum(member: Client) -> None:
+    hear()
+    answer = member.post(f"{NEW}check", typed(training__aggregation__method="sum")).json()
+    assert "Effective learning rate" in answer["summary"]
+    assert "0.128" in answer["summary"]
+    answer = member.post(f"{NEW}check", typed()).json()
+    assert "Effective learning rate" not in answer["summary"]
+
+
+def test_check_refuses_micro_batches_beside_another_method(member: Client) -> None:
+    answer = member.post(f"{NEW}check", typed(training__aggregation__micro_batches="4")).json()
+    assert [problem["field"] for problem in answer["problems"]] == ["training.aggregation.method"]
+    assert "use method local" in answer["problems"][0]["message"]
+
+
+def test_a_file_of_one_host_is_refused_and_stays_yaml(member: Client, seed_spec: dict[str, Any]) -> None:
+    seed_spec["training"]["initial_model"] = "/models/first.keras"
+    text = parse(seed_spec).to_yaml()
+    for address in ("fields", "check"):
+        answer = member.post(f"{NEW}{address}", {"yaml": text, "view": "yaml"})
+        [problem] = answer.json()["problems"]
+        assert problem["path"] == "training.initial_model"
+        assert "python -m workers.training" in problem["remedy"]
 
 
 def test_yaml_becomes_the_form_that_says_the_same(member: Client, seed_spec: dict[str, Any]) -> None:

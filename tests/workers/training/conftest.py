@@ -144,6 +144,7 @@ STRATEGIES: dict[str, dict[str, Any]] = {
     "mirrored": {"name": "mirrored", "options": {"devices": 2, "split": 2}},
     "hierarchical": {"name": "mirrored", "options": {"devices": [0, 1], "cross_device_ops": "hierarchical_copy"}},
     "multi_worker_mirrored": {"name": "multi_worker_mirrored", "options": {"workers": 2}},
+    "central_storage": {"name": "central_storage", "options": {"devices": 2}},
 }
 
 

@@ -1,6 +1,7 @@
-"""Prints as JSON what two replicas' dropout kept before and after `vary_dropout`."""
+"""`replica_dropout.py STRATEGY` prints as JSON what two replicas' dropout kept before and after `vary_dropout`."""
 
 import json
+import sys
 
 import keras
 import numpy as np
@@ -13,7 +14,7 @@ from workers.training import devices
 from workers.training.distribution import connect
 from workers.training.here import place_here
 
-spec = parse(seed_with(strategy={"name": "mirrored", "options": {"device_type": "cpu"}}))
+spec = parse(seed_with(strategy={"name": sys.argv[1], "options": {"device_type": "cpu"}}))
 [process] = place_here(spec)
 place = Place(spec=spec, process=process, processes=(process,), run="")
 devices.configure(place)
@@ -32,7 +33,7 @@ def masks(*, varied):
         return model(tf.ones((1, 64)), training=True)
 
     call = tf.function(lambda: distribution.run(step, ()), autograph=False)
-    return [np.asarray(values).ravel().tolist() for values in distribution.local_values(call())]
+    return [[np.asarray(values).ravel().tolist() for values in distribution.local_values(call())] for _ in range(2)]
 
 
 print(json.dumps({"alike": masks(varied=False), "varied": masks(varied=True)}))

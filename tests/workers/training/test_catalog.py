@@ -15,6 +15,7 @@ from workers.contract import catalog
 from workers.contract.data import DatasetInfo
 from workers.contract.problems import SpecInvalid
 from workers.contract.spec import parse
+from workers.training.here import place_here, tpu_here
 
 PROBE = """
 import json, sys
@@ -46,7 +47,7 @@ def refused(**changes: dict[str, Any]) -> dict[str, str]:
 
 
 def test_it_lists_everything_without_importing_tensorflow(listed: dict[str, dict[str, Any]]) -> None:
-    assert set(listed["strategy"]) >= {"one_device", "mirrored", "multi_worker_mirrored"}
+    assert set(listed["strategy"]) >= {"one_device", "mirrored", "multi_worker_mirrored", "central_storage", "tpu"}
     assert set(listed["dataset"]) >= {"digits", "mnist", "fashion_mnist", "synthetic_images"}
     assert set(listed["model"]) >= {"linear", "mlp", "cnn"}
 
@@ -103,6 +104,47 @@ def test_it_lays_out_a_process_for_each_worker() -> None:
 )
 def test_it_refuses_what_a_strategy_cannot_honour(name: str, options: dict[str, Any], path: str) -> None:
     assert path in refused(strategy={"name": name, "options": options})
+
+
+@pytest.mark.parametrize("devices", [1, 2])
+def test_it_refuses_to_compile_layers_that_talk_over_replicas(devices: int) -> None:
+    model = {"name": "cnn", "options": {"batch_norm": True}}
+    job = {"model": model, "strategy": {"name": "mirrored", "options": {"devices": devices}}, "training": {"jit": True}}
+    if devices == 1:
+        assert parse(seed_with(**job)).training.jit
+    else:
+        assert "over 2 replicas" in refused(**job)["training.jit"]
+
+
+def test_it_counts_the_weights_of_batch_normalization() -> None:
+    entry = catalog.find("model", "cnn")
+    plain, normalized = (
+        entry.module.count_parameters((8, 8, 1), 10, entry.parse({"filters": [4, 8], "batch_norm": norm}))
+        for norm in (False, True)
+    )
+    assert normalized - plain == 4 * (4 + 8)
+
+
+def test_it_lays_out_central_storage_in_one_process() -> None:
+    layout = parse(seed_with(strategy={"name": "central_storage", "options": {"devices": 4}})).layout
+    assert (layout.replicas, len(layout.processes)) == (4, 1)
+
+
+def test_it_lays_out_a_replica_for_each_core_of_a_tpu() -> None:
+    layout = parse(seed_with(strategy={"name": "tpu", "options": {"cores": 4}})).layout
+    assert (layout.processes[0].kind, layout.replicas) == ("tpu", 4)
+
+
+@pytest.mark.parametrize("address", ["", "a b", "$(reboot)"])
+def test_it_refuses_an_address_that_is_none(address: str) -> None:
+    options = {"address": address}
+    assert list(refused(strategy={"name": "tpu", "options": options})) == ["strategy.options.address"]
+
+
+@pytest.mark.skipif(tpu_here(), reason="this machine has a TPU")
+def test_it_says_by_hand_that_there_is_no_tpu() -> None:
+    with pytest.raises(SpecInvalid, match="needs a TPU, and this machine has none"):
+        place_here(parse(seed_with(strategy={"name": "tpu"})))
 
 
 def test_it_refuses_pictures_too_small_for_the_network() -> None:

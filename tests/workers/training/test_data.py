@@ -59,7 +59,16 @@ def test_it_shares_the_same_global_batches_among_any_number_of_replicas(replicas
     shares = [
         data.replica_batches(order, global_batch=24, replicas=replicas, replica=replica) for replica in range(replicas)
     ]
-    assert np.array_equal(np.concatenate(shares, axis=1), order[:96].reshape(4, 24))
+    assert np.array_equal(np.concatenate(shares, axis=2), order[:96].reshape(4, 1, 24))
+
+
+def test_it_takes_several_global_batches_into_one_step() -> None:
+    order = data.epoch_order(100, seed=1, epoch=0, shuffle=True)
+    shares = [
+        data.replica_batches(order, global_batch=12, micro_batches=3, replicas=2, replica=replica)
+        for replica in range(2)
+    ]
+    assert np.array_equal(np.concatenate(shares, axis=2), order[:72].reshape(2, 3, 12))
 
 
 @pytest.mark.parametrize(("samples", "replicas", "batch"), [(1, 4, 8), (7, 2, 2), (1000, 3, 32), (256, 2, 128)])

@@ -15,9 +15,11 @@ import pytest
 
 from tests.waiting import wait_for
 from tests.workers.training.conftest import STRATEGIES, ByHand, run_script, seed_with
+from workers.contract.events import parse_event
+from workers.contract.layout import assign
 from workers.contract.spec import parse
 from workers.gang import Gang
-from workers.training.here import HOST, place_here
+from workers.training.here import HOST, place_here, tpu_here
 
 pytestmark = pytest.mark.tensorflow
 ENDLESS = {"epochs": 100_000}
@@ -139,13 +141,15 @@ def test_it_trains_in_half_precision_with_xla_and_tests_at_the_end(by_hand: Star
     assert run.series("samples_seen")[36] == 36 * 40
 
 
-def test_it_drops_other_units_in_each_replica() -> None:
-    answer = run_script("replica_dropout.py")
-    one_device, same = answer["alike"]
+@pytest.mark.parametrize("strategy", ["mirrored", "central_storage"])
+def test_it_drops_other_units_in_each_replica_at_each_step(strategy: str) -> None:
+    answer = run_script("replica_dropout.py", strategy)
+    (one_device, same), (later, _) = answer["alike"]
     assert one_device == same
-    first, second = answer["varied"]
+    (first, second), (first_later, second_later) = answer["varied"]
     assert first == one_device
-    assert first != second
+    assert first_later == later
+    assert len({tuple(kept) for kept in (first, second, first_later, second_later)}) == 4
 
 
 def test_it_fails_when_the_loss_is_no_longer_a_number(by_hand: Start) -> None:
@@ -206,6 +210,24 @@ def test_it_ends_by_sigterm_also_among_other_workers(tmp_path: Path) -> None:
     finally:
         ends = gang.stop()
     assert [(end.code, end.signal) for end in ends] == [(None, "SIGTERM")] * 2
+
+
+@pytest.mark.skipif(tpu_here(), reason="this machine has a TPU")
+def test_it_says_that_no_tpu_answers_when_it_was_placed_on_one(tmp_path: Path) -> None:
+    spec = parse(seed_with(strategy={"name": "tpu", "options": {"address": "local"}}))
+    [shape] = spec.layout.processes
+    place = assign(shape, first_replica=0, host=HOST, address="127.0.0.1", kind="tpu", devices=tuple(range(8)))
+    gang = Gang(tmp_path, spec, (place,), HOST, grace=2)
+    gang.start()
+    try:
+        told = tmp_path / "events" / "worker-0.jsonl"
+        wait_for(lambda: told.exists() and b'"failed"' in told.read_bytes(), seconds=200, what="the end")
+    finally:
+        gang.stop()
+    failed = parse_event(told.read_bytes().splitlines()[-1])
+    assert failed.type == "failed"
+    assert failed.reason == "device"
+    assert failed.cause.startswith("No TPU answers at local")
 
 
 def test_it_says_how_to_supply_data_that_is_not_there(by_hand: Start, tmp_path: Path) -> None:

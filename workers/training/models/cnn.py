@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -28,6 +28,17 @@ class Options(_Options):
     kernel: int = Field(3, ge=1, le=15, title="Kernel", description="Height and width of each filter in pixels.")
     units: int = Field(128, ge=1, le=65_536, title="Units", description="Width of the dense layer.")
     dropout: float = Field(0.3, ge=0, lt=1, title="Dropout", description="Part that is dropped before the logits.")
+    activation: Literal["relu", "gelu", "tanh", "silu"] = Field(
+        "relu", title="Activation", description="After each hidden layer.", json_schema_extra={"advanced": True}
+    )
+    pooling: Literal["max", "average"] = Field(
+        "max", title="Pooling", description="What is kept of each 2 x 2 pixels.", json_schema_extra={"advanced": True}
+    )
+    batch_norm: bool = Field(
+        False,
+        title="Batch normalization",
+        description="After each convolution, over the global batch: synchronized between the replicas.",
+    )
 
 
 def check(options: Options, info: DatasetInfo) -> list[Problem]:
@@ -44,25 +55,35 @@ def check(options: Options, info: DatasetInfo) -> list[Problem]:
     return []
 
 
+def synchronizes(options: Options) -> bool:
+    """Batch normalization takes its statistics over all replicas."""
+    return options.batch_norm
+
+
 def build_model(inputs: tuple[int, ...], outputs: int, options: Options) -> Any:
     """A keras.Model from [batch, height, width, channels] to float32 [batch, outputs] logits."""
     import keras
 
+    pool = keras.layers.MaxPooling2D if options.pooling == "max" else keras.layers.AveragePooling2D
     entry = hidden = keras.Input(inputs)
     for filters in options.filters:
-        hidden = keras.layers.Conv2D(filters, options.kernel, padding="same", activation="relu")(hidden)
-        hidden = keras.layers.MaxPooling2D()(hidden)
-    hidden = keras.layers.Dense(options.units, activation="relu")(keras.layers.Flatten()(hidden))
+        hidden = keras.layers.Conv2D(filters, options.kernel, padding="same")(hidden)
+        if options.batch_norm:
+            hidden = keras.layers.BatchNormalization(synchronized=True)(hidden)
+        hidden = keras.layers.Activation(options.activation)(hidden)
+        hidden = pool(2)(hidden)
+    hidden = keras.layers.Dense(options.units, activation=options.activation)(keras.layers.Flatten()(hidden))
     if options.dropout:
         hidden = keras.layers.Dropout(options.dropout)(hidden)
     return keras.Model(entry, keras.layers.Dense(outputs, dtype="float32", name="logits")(hidden), name="cnn")
 
 
 def count_parameters(inputs: tuple[int, ...], outputs: int, options: Options) -> int:
-    """Trainable weights."""
+    """All weights; the two moving statistics of each normalized filter are not trained."""
     height, width, channels = inputs
     depth = len(options.filters)
     pairs = itertools.pairwise((channels, *options.filters))
-    convolutions = sum((options.kernel**2 * before + 1) * after for before, after in pairs)
+    extra = 5 if options.batch_norm else 1
+    convolutions = sum((options.kernel**2 * before + extra) * after for before, after in pairs)
     flat = (height >> depth) * (width >> depth) * options.filters[-1]
     return convolutions + (flat + 1) * options.units + (options.units + 1) * outputs

@@ -1,0 +1,57 @@
+"""Jobs that every synchronous strategy must compute alike: each aggregation, each way to clip, batch normalization."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def _job(model: dict[str, Any], **training: Any) -> dict[str, Any]:
+    return {
+        "version": "lockstep/v1",
+        "name": "exact",
+        "dataset": {"name": "digits"},
+        "model": model,
+        "training": {"steps": 20, "global_batch": 120, "seed": 5, **training},
+    }
+
+
+SMOOTH: dict[str, Any] = {"activation": "silu", "pooling": "average"}
+"""Where ReLU or a maximum turns over, a rounding error of 1e-7 becomes a difference of 1e-4 within a few steps."""
+
+NORMALIZED: dict[str, Any] = {
+    "name": "cnn",
+    "options": {"filters": [4, 8], "units": 16, "dropout": 0, "batch_norm": True, **SMOOTH},
+}
+DENSE: dict[str, Any] = {"name": "mlp", "options": {"units": [32], "dropout": [0], "activation": "silu"}}
+
+CASES: dict[str, dict[str, Any]] = {
+    "mean": _job(
+        NORMALIZED,
+        optimizer={"name": "momentum", "learning_rate": 0.02},
+        clip={"global_norm": 1.0},
+        # 359 samples to evaluate: a prime.
+        validation_split=0.2,
+    ),
+    "sum": _job(
+        NORMALIZED,
+        optimizer={"name": "sgd", "learning_rate": 0.0002},
+        aggregation={"method": "sum"},
+        clip={"norm": 30.0},
+        # 1,397 samples to train on: 11 x 127.
+        validation_split=0.223,
+    ),
+    "local": _job(
+        NORMALIZED,
+        optimizer={"name": "momentum", "learning_rate": 0.02},
+        aggregation={"method": "local", "micro_batches": 3},
+        clip={"value": 0.05},
+        validation_split=0.223,
+    ),
+    "local as one large batch": _job(
+        DENSE,
+        optimizer={"name": "adam", "learning_rate": 0.001},
+        aggregation={"method": "local", "micro_batches": 4},
+        validation_split=0.2,
+    ),
+}
+"""Each 20 steps over several epochs, with a learning rate that moves the weights far more than rounding does."""

@@ -1,0 +1,119 @@
+"""Runs every case under the strategies given and compares each with a loop written by hand on one device.
+
+`exactness.py PLACES`, JSON with a name and a place for each strategy, all of this process. Prints JSON: for each of
+them and each case the greatest distance between the weights, and between the evaluation and Keras' own.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from tests.workers.training.cases import CASES
+from workers.contract import catalog
+from workers.contract.assignment import Place
+from workers.contract.events import parse_event
+from workers.contract.spec import parse
+from workers.training import data, devices
+from workers.training.distribution import connect
+from workers.training.loop import Loop
+from workers.training.reporter import Reporter
+
+
+def engine(place, distribution):
+    """The model that the engine trained, and the metrics that it told."""
+    file = Path(place.run) / "events" / f"{place.process.name}.jsonl"
+    reporter = Reporter(file, place.process.name)
+    loop = Loop(place, distribution, data.load(place.spec), reporter)
+    loop.build()
+    loop.run()
+    reporter.close()
+    last = parse_event(file.read_bytes().splitlines()[-1])
+    return loop.model, last.metrics if last.type == "finished" else None
+
+
+def by_hand(job):
+    """The same job as people write it, on one device."""
+    loaded, training = data.load(job), job.training
+    keras.utils.set_random_seed(training.seed)
+    build = catalog.find("model", job.model.name).module.build_model
+    model = build(job.dataset_info.shape, job.dataset_info.outputs, job.options_of("model"))
+    for layer in model.layers:
+        if isinstance(layer, keras.layers.BatchNormalization):
+            layer.synchronized = False
+    variables = model.trainable_variables
+    optimizer = optimizer_of(training)
+    size = training.global_batch * (training.aggregation.micro_batches or 1)
+    # Batch normalization sees one global batch at a time; without it, several are the same as one large batch.
+    parts = size // training.global_batch if job.model.name == "cnn" else 1
+
+    @tf.function
+    def step(features, targets):
+        sums = [tf.zeros(variable.shape) for variable in variables]
+        for some, wanted in zip(tf.split(features, parts), tf.split(targets, parts), strict=True):
+            with tf.GradientTape() as tape:
+                losses = keras.losses.sparse_categorical_crossentropy(wanted, model(some, training=True), True)
+                loss = tf.reduce_sum(losses) / (1 if training.aggregation.method == "sum" else size)
+            sums = [a + b for a, b in zip(sums, tape.gradient(loss, [v.value for v in variables]), strict=True)]
+        optimizer.apply_gradients(zip(clipped(sums, training.clip), variables, strict=True))
+
+    per_epoch = len(loaded.training) // size
+    for number in range(training.steps):
+        epoch, place = divmod(number, per_epoch)
+        order = np.random.default_rng((training.seed, epoch)).permutation(len(loaded.training))
+        rows = order[place * size : (place + 1) * size]
+        step(tf.constant(loaded.training.features[rows]), tf.constant(loaded.training.targets[rows]))
+    return model
+
+
+def optimizer_of(training):
+    chosen = training.optimizer
+    if chosen.name == "adam":
+        return keras.optimizers.Adam(chosen.learning_rate)
+    return keras.optimizers.SGD(chosen.learning_rate, momentum=getattr(chosen, "momentum", 0.0))
+
+
+def clipped(gradients, clip):
+    if clip is None:
+        return gradients
+    if clip.value is not None:
+        return [tf.clip_by_value(gradient, -clip.value, clip.value) for gradient in gradients]
+    if clip.norm is not None:
+        return [tf.clip_by_norm(gradient, clip.norm) for gradient in gradients]
+    return tf.clip_by_global_norm(gradients, clip.global_norm)[0]
+
+
+def compared(model, metrics, expected, job):
+    held = data.load(job).validation
+    expected.compile(loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True), metrics=["accuracy"])
+    weights = zip([np.asarray(weight) for weight in model.weights], expected.get_weights(), strict=True)
+    answer = {"weights": max(float(np.abs(a - b).max()) for a, b in weights)}
+    if metrics is not None:
+        # Of the engine's own weights, so that this measures the evaluation alone.
+        expected.set_weights([np.asarray(weight) for weight in model.weights])
+        found = expected.evaluate(held.features, held.targets, verbose=0, return_dict=True)
+        answer["evaluation"] = max(abs(metrics[f"val_{name}"] - value) for name, value in found.items())
+    return answer
+
+
+answers = {}
+references = {}
+places = {name: Place.model_validate(each) for name, each in json.loads(sys.argv[1]).items()}
+devices.configure(max(places.values(), key=lambda place: len(place.process.devices)))
+for title, place in places.items():
+    distribution = connect(place)
+    for name, case in CASES.items():
+        job = parse({**case, "strategy": place.spec.strategy.model_dump()})
+        run = Path(place.run) / title / name
+        run.mkdir(parents=True, exist_ok=True)
+        model, metrics = engine(place.model_copy(update={"spec": job, "run": str(run)}), distribution)
+        if name not in references:
+            references[name] = by_hand(job)
+        expected = keras.models.clone_model(references[name])
+        expected.set_weights(references[name].get_weights())
+        answers[f"{title}, {name}"] = compared(model, metrics, expected, job)
+    distribution.meet()
+print(json.dumps(answers), flush=True)
