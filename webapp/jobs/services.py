@@ -27,7 +27,7 @@ def create(*, team: Team, owner: User, spec: JobSpec) -> Job:
             processes_total=len(layout.processes),
             total_steps=spec.total_steps,
             steps_per_epoch=spec.steps_per_epoch,
-            global_batch=spec.training.global_batch,
+            global_batch=spec.samples_per_step,
         )
         notices.changed([job.pk])
         notices.wake_control()

@@ -94,7 +94,7 @@ class Training(Strict):
         ge=1,
         le=10_000_000,
         title="Global batch",
-        description="Examples per step over all replicas.",
+        description="Examples per step over all replicas; shared by workers that step each on their own.",
         json_schema_extra={"unit": "samples"},
     )
     optimizer: Optimizer = Field(default_factory=RMSprop, title="Optimizer")
@@ -194,9 +194,15 @@ class JobSpec(Strict):
         return catalog.find(kind, choice.name).parse(choice.options)
 
     @property
+    def samples_per_step(self) -> int:
+        """Examples of one optimizer step: the global batch, or one replica's share of it where each steps on its own."""
+        layout = self.layout
+        return self.training.global_batch // (layout.replicas if layout.asynchronous else 1)
+
+    @property
     def steps_per_epoch(self) -> int:
-        """Whole global batches in the training data (the remainder is dropped)."""
-        return self.dataset_info.training_samples(self.training.validation_split) // self.training.global_batch
+        """Whole steps in the training data (the remainder is dropped)."""
+        return self.dataset_info.training_samples(self.training.validation_split) // self.samples_per_step
 
     @property
     def total_steps(self) -> int:
@@ -256,6 +262,9 @@ def _fit_problems(spec: JobSpec) -> list[Problem]:
     if hasattr(strategy.module, "check"):
         found = strategy.module.check(spec.options_of("strategy"))
         problems += [problem.under("strategy.options") for problem in found]
+    if hasattr(strategy.module, "check_training"):
+        found = strategy.module.check_training(spec.options_of("strategy"), spec.training)
+        problems += [problem.under("training") for problem in found]
     if hasattr(model.module, "check"):
         found = model.module.check(spec.options_of("model"), spec.dataset_info)
         problems += [problem.under("model") for problem in found]

@@ -23,11 +23,14 @@ class Outcome:
 
     `losses` are exact global means, float32 [K]; `metrics` the sums over the global batch, float32 [K];
     `seconds_per_step` is the mean over the processes of what they handed in, so that all of them decide alike.
+    `replicas` says who took each step where one replica takes it alone; `notice` is news for people, or empty.
     """
 
     losses: NDArray[np.float32]
     metrics: NDArray[np.float32]
     seconds_per_step: float
+    replicas: tuple[int, ...] = ()
+    notice: str = ""
 
 
 class Steps:
