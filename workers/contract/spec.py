@@ -195,7 +195,7 @@ class JobSpec(Strict):
 
     @property
     def samples_per_step(self) -> int:
-        """Examples of one optimizer step: the global batch, or one replica's share of it where each steps on its own."""
+        """Examples of one optimizer step: the global batch, or a replica's share of it where each steps on its own."""
         layout = self.layout
         return self.training.global_batch // (layout.replicas if layout.asynchronous else 1)
 

@@ -26,6 +26,11 @@ LOOK_SECONDS = 0.25
 RETRY_SECONDS = 0.05
 
 
+def is_seed(variable: Any) -> bool:
+    """Whether this is the state of a layer's random numbers, which follow from the step instead."""
+    return bool(variable.name == "seed_generator_state")
+
+
 class AsynchronousSteps(Steps):
     """A worker takes the next `samples_per_step` examples of the seed's order, reads the weights as they are then, and
     the servers apply its gradients as they come. So every example is used once an epoch, whoever takes it; one worker
@@ -140,11 +145,15 @@ def _worker_step(
     """One step in a worker: float32 [3], its mean loss, its metric sum and the worker's number."""
     import tensorflow as tf
 
+    seeds = {id(v): tf.constant(v.numpy()) for v in model.non_trainable_variables if is_seed(v)}
+
     def replica(features: Any, targets: Any, number: Any) -> Any:
         weights, state = [kept.read() for kept in chief.weights], [kept.read() for kept in chief.state]
         with tf.GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(weights)
-            outputs, after = model.stateless_call(weights, _full_state(model, state, number), features, training=True)
+            outputs, after = model.stateless_call(
+                weights, _full_state(model, state, seeds, number), features, training=True
+            )
             losses, metrics = objective.values(targets, outputs)
             loss = tf.reduce_sum(losses) / samples
         gradients = tape.gradient(loss, weights)
@@ -165,27 +174,20 @@ def _worker_step(
     return tf.function(step, autograph=False)  # type: ignore[no-any-return]
 
 
-def _full_state(model: Any, state: list[Any], number: Any) -> list[Any]:
+def _full_state(model: Any, state: list[Any], seeds: dict[int, Any], number: Any) -> list[Any]:
     """All of the model's non-trainable values: random numbers follow from the step, so that no two drop alike."""
     import tensorflow as tf
 
-    from workers.training.coordinated import is_seed
-
-    kept = iter(state)
+    kept, offset = iter(state), tf.stack([number * REPLICA_SEED, tf.zeros_like(number)])
     full = []
     for variable in model.non_trainable_variables:
-        if is_seed(variable):
-            offset = tf.stack([number * REPLICA_SEED, tf.zeros_like(number)])
-            full.append(tf.constant(variable.numpy()) + tf.cast(offset, variable.dtype))
-        else:
-            full.append(next(kept))
+        seed = seeds.get(id(variable))
+        full.append(next(kept) if seed is None else seed + tf.cast(offset, seed.dtype))
     return full
 
 
 def _add_changes(chief: Coordinated, model: Any, before: list[Any], after: list[Any]) -> None:
     """Add what a step changed (moving means), so that it does not undo what others changed meanwhile."""
-    from workers.training.coordinated import is_seed
-
     changed = [value for v, value in zip(model.non_trainable_variables, after, strict=True) if not is_seed(v)]
     for kept, old, new in zip(chief.state, before, changed, strict=True):
         for part, change in zip(kept.parts, kept.split(new - old), strict=True):

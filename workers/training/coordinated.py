@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from workers.contract.assignment import Place
 from workers.contract.layout import ProcessAssignment
 from workers.contract.spec import JobSpec
-from workers.training.asynchronous import AsynchronousSteps
+from workers.training.asynchronous import AsynchronousSteps, is_seed
 from workers.training.distribution import Distribution
 from workers.training.objective import Objective
 from workers.training.roll_call import RollCall
@@ -128,8 +128,3 @@ class Coordinated(Distribution):
 def device_of(process: ProcessAssignment) -> str:
     """TensorFlow's name of a server's processor."""
     return f"/job:{process.role}/replica:0/task:{process.index}/device:CPU:0"
-
-
-def is_seed(variable: Any) -> bool:
-    """Whether this is the state of a layer's random numbers, which follow from the step instead."""
-    return bool(variable.name == "seed_generator_state")

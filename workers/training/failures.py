@@ -31,7 +31,12 @@ class NotFiniteError(Exception):
         self.step = step
 
 
-OURS: dict[type[Exception], Reason] = {NotFiniteError: "nan", DataError: "data", DeviceError: "device", PeerLost: "peer"}
+OURS: dict[type[Exception], Reason] = {
+    NotFiniteError: "nan",
+    DataError: "data",
+    DeviceError: "device",
+    PeerLost: "peer",
+}
 
 
 def explain(error: BaseException, place: Place) -> tuple[Reason, str]:
