@@ -15,7 +15,7 @@ from workers.training.data import Split, epoch_order, replica_batches
 from workers.training.distribution import REPLICA_SEED
 from workers.training.objective import Objective
 from workers.training.serving import INDEX, STEP
-from workers.training.steps import Outcome, Steps
+from workers.training.steps import Outcome
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -31,7 +31,7 @@ def is_seed(variable: Any) -> bool:
     return bool(variable.name == "seed_generator_state")
 
 
-class AsynchronousSteps(Steps):
+class AsynchronousSteps:
     """A worker takes the next `samples_per_step` examples of the seed's order, reads the weights as they are then, and
     the servers apply its gradients as they come. So every example is used once an epoch, whoever takes it; one worker
     alone trains exactly as one device does.
@@ -84,7 +84,7 @@ class AsynchronousSteps(Steps):
         """
         if start > self._dealt:
             self._dealt = self._taken = start
-        done = []
+        done: list[NDArray[np.float32]] = []
         while len(done) < count:
             while self._dealt < min(self._taken + self._ahead, len(self._rows)):
                 self._deal()

@@ -11,7 +11,7 @@ from workers.contract.spec import JobSpec
 from workers.training.objective import Objective
 
 if TYPE_CHECKING:
-    from workers.training.steps import Steps
+    from workers.training.steps import StepTaker
 
 PACK_BYTES = 32 * 2**20
 REPLICA_SEED = 7_919
@@ -39,7 +39,7 @@ class Distribution:
             optimizer.build(model.trainable_variables)
         return optimizer
 
-    def steps(self, model: Any, optimizer: Any, objective: Objective, spec: JobSpec) -> Steps:
+    def steps(self, model: Any, optimizer: Any, objective: Objective, spec: JobSpec) -> StepTaker:
         """What takes this process's part of the steps."""
         from workers.training.steps import Steps
 

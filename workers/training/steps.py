@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -31,6 +31,19 @@ class Outcome:
     seconds_per_step: float
     replicas: tuple[int, ...] = ()
     notice: str = ""
+
+
+class StepTaker(Protocol):
+    """What the loop asks of whatever takes a job's steps."""
+
+    def place(self, split: Split, scale: float) -> None:
+        """Bring the training data to where it is used, once."""
+
+    def begin_epoch(self, epoch: int) -> None:
+        """Decide the order of an epoch, counted from 0."""
+
+    def run(self, start: int, count: int, seconds_per_step: float) -> Outcome:
+        """Return when `count` steps of the epoch from step `start` on are done."""
 
 
 class Steps:

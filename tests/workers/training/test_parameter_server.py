@@ -124,7 +124,7 @@ def test_it_fails_at_once_and_names_who_it_cannot_do_without(
 
 
 @pytest.mark.tensorflow
-def test_it_keeps_moving_means_and_drops_units_by_the_step(by_hand: Start) -> None:
+def test_it_trains_convolutions_with_dropout_in_bfloat16(by_hand: Start) -> None:
     spec = asynchronous({"epochs": 3, "mixed_precision": "bfloat16"}, workers=2, partitioner="min_size")
     spec["dataset"] = {"name": "synthetic_images", "options": {"shape": [8, 8, 3], "classes": 4, "samples": 600}}
     spec["model"] = {"name": "cnn", "options": {"filters": [8], "units": 16}}

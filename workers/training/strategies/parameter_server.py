@@ -1,4 +1,4 @@
-"""Asynchronous training: workers step each on their own, weights live on parameter servers, a chief deals out the work."""
+"""Asynchronous training: workers step each on their own, servers keep the weights, a chief deals out the steps."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ __all__ = ["Adapter", "Options", "check_training", "create", "layout", "summary"
 
 title = "Parameter server"
 summary = (
-    "Workers step each on their own with their share of the global batch, asynchronously; the weights live on parameter "
-    "servers. Steps count over all workers. A lost worker does not end the job."
+    "Asynchronous: workers step each on their own with their share of the global batch, parameter servers keep the "
+    "weights. Steps count over all workers. A lost worker does not end the job."
 )
 
 SHARD_BYTES = 256 * 1024
@@ -54,7 +54,7 @@ class Options(_Options):
 
 
 def layout(options: Options) -> Layout:
-    """Chief and parameter servers without a device, workers with one each; the job outlives all workers but the last."""
+    """Chief and parameter servers without a device, workers with one each; the job outlives each but the last."""
     alone = options.workers == 1
     workers = (
         ProcessShape(index=index, kind=options.device_type, devices=1, essential=alone)
