@@ -124,7 +124,7 @@ def connect(place: Place) -> Distribution:
     """The job's strategy. Waits for the other processes; must come before any TensorFlow operation."""
     module = catalog.find("strategy", place.spec.strategy.name).module
     strategy = module.create(place.spec.options_of("strategy"), place)
-    adapter: type[Distribution] = getattr(module, "Adapter", Distribution)
+    adapter: Callable[[Any, Place], Distribution] = getattr(module, "Adapter", Distribution)
     return adapter(strategy, place)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
@@ -11,10 +11,9 @@ from workers.contract.base import Options as _Options
 from workers.contract.layout import Layout, ProcessShape
 from workers.contract.problems import Problem
 from workers.contract.spec import Training
-from workers.training.coordinated import Coordinated as Adapter
-from workers.training.roll_call import RollCall
 
-__all__ = ["Adapter", "Options", "check_training", "create", "layout", "summary", "title"]
+if TYPE_CHECKING:
+    from workers.training.coordinated import Coordinated
 
 title = "Parameter server"
 summary = (
@@ -86,6 +85,8 @@ def create(options: Options, place: Place) -> Any:
     """A tf.distribute.ParameterServerStrategy, in the chief; waits until all others listen. Raises PeerLost."""
     import tensorflow as tf
 
+    from workers.training.roll_call import RollCall
+
     # TensorFlow itself gives up on a server that comes late.
     RollCall(place).wait_for_all()
     partitioners = tf.distribute.experimental.partitioners
@@ -97,3 +98,10 @@ def create(options: Options, place: Place) -> Any:
     }[options.partitioner]
     resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
     return tf.distribute.ParameterServerStrategy(resolver, variable_partitioner=chosen)
+
+
+def Adapter(strategy: Any, place: Place) -> Coordinated:
+    """The chief's way to work with it. Not the class itself, whose module needs what only training hosts have."""
+    from workers.training.coordinated import Coordinated
+
+    return Coordinated(strategy, place)
