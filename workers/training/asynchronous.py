@@ -82,13 +82,20 @@ class AsynchronousSteps:
 
         Raises PeerLost, or the error of a step that no other worker can mend.
         """
+        from tensorflow.errors import OpError
+
         if start > self._dealt:
             self._dealt = self._taken = start
         done: list[NDArray[np.float32]] = []
         while len(done) < count:
-            while self._dealt < min(self._taken + self._ahead, len(self._rows)):
-                self._deal()
-            done.append(self._next())
+            try:
+                while self._dealt < min(self._taken + self._ahead, len(self._rows)):
+                    self._deal()
+                done.append(self._next())
+            except OpError:
+                # TensorFlow says that somebody is gone before the roll call knows who.
+                self._chief.roll_call.blame()
+                raise
             self._taken += 1
         losses, metrics, workers = np.stack(done, 1)
         replicas = tuple(int(worker) for worker in workers)
@@ -111,7 +118,6 @@ class AsynchronousSteps:
                 self._chief.coordinator.done()  # raises what ended the steps, if anything did
                 continue
             if isinstance(answer, Exception):
-                self._chief.roll_call.check()
                 raise answer
             return answer
 

@@ -27,6 +27,7 @@ class RollCall:
         self._others = [process for process in place.processes if process.name != place.process.name]
         self._silent = dict.fromkeys((process.name for process in self._others), 0)
         self._told: set[str] = set()
+        self._rounds = 0
         self.gone: set[str] = set()
 
     def wait_for_all(self) -> None:
@@ -47,10 +48,20 @@ class RollCall:
         """Raises PeerLost when an essential process is gone, or all the others."""
         essential = sorted(process.name for process in self._others if process.essential and process.name in self.gone)
         if essential:
-            raise PeerLost(f"{' and '.join(essential)} ended, and the job cannot go on without.")
+            them = "it" if len(essential) == 1 else "them"
+            raise PeerLost(f"{' and '.join(essential)} ended, and the job cannot go on without {them}.")
         workers = [process.name for process in self._others if not process.essential]
         if workers and self.gone.issuperset(workers):
             raise PeerLost(f"All workers ended ({', '.join(workers)}), so there is nobody left to train.")
+
+    def blame(self) -> None:
+        """Wait until everybody has been asked once more; raises PeerLost as `check` does."""
+        deadline = time.monotonic() + PERIOD_SECONDS + UNANSWERED * ANSWER_SECONDS
+        rounds = self._rounds
+        while self._rounds < rounds + 2 and time.monotonic() < deadline:
+            self.check()
+            time.sleep(0.05)
+        self.check()
 
     def news(self) -> str:
         """A sentence on processes that are gone since the last call, or nothing."""
@@ -67,6 +78,7 @@ class RollCall:
             for process in self._others:
                 if process.name not in self.gone:
                     self._ask(process)
+            self._rounds += 1
             time.sleep(PERIOD_SECONDS)
 
     def _ask(self, process: ProcessAssignment) -> None:
