@@ -74,7 +74,7 @@ class RollCall:
         return f"{' and '.join(fresh)} ended; training goes on with {left} of {len(workers)} workers"
 
     def _run(self) -> None:
-        while True:
+        while len(self.gone) < len(self._others):
             for process in self._others:
                 if process.name not in self.gone:
                     self._ask(process)
