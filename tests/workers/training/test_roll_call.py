@@ -59,7 +59,7 @@ def test_it_tells_once_how_many_workers_are_left(job: Job) -> None:
 
 def test_it_does_not_go_on_without_a_parameter_server(job: Job) -> None:
     job.sockets["ps-0"].close()
-    with pytest.raises(PeerLost, match="^ps-0 ended"):
+    with pytest.raises(PeerLost, match=r"^ps-0 ended"):
         job.roll_call.blame()
 
 
