@@ -47,6 +47,11 @@ class Place(Strict):
         return leader.name == self.process.name
 
     @property
+    def serves(self) -> bool:
+        """Whether the process only obeys: where there is a process of role chief, it drives all others."""
+        return self.process.role != "chief" and any(process.role == "chief" for process in self.processes)
+
+    @property
     def replicas(self) -> int:
         """Model copies in the whole job."""
         return sum(len(process.replicas) for process in self.processes)

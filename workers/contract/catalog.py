@@ -4,6 +4,7 @@ A plugin module declares `title`, `summary` and `Options`, imports TensorFlow on
 
     strategy  layout(options) -> Layout                     the processes and devices that it needs
               check(options) -> list[Problem]               optional: what it cannot honour
+              check_training(options, training) -> list[Problem]   optional: nor of the training settings
               create(options, place) -> tf.distribute.Strategy
     model     build_model(inputs, outputs, options) -> keras.Model     `inputs` one example's shape, `outputs` the width
               check(options, info) -> list[Problem]         optional: whether it fits the data

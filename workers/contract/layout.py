@@ -17,6 +17,7 @@ class ProcessShape(Strict):
 
     `devices` is how many devices of the host it needs; `indexes` names them when the user chose (empty: any). Each
     device is split into `split` logical ones, and every logical device holds one replica when `computes` is true.
+    A process that is not `essential` may die once it has told the phase `training`: the job goes on without it.
     """
 
     role: Role = "worker"
@@ -26,6 +27,7 @@ class ProcessShape(Strict):
     indexes: tuple[int, ...] = ()
     split: int = Field(1, ge=1)
     computes: bool = True
+    essential: bool = True
 
     @property
     def name(self) -> str:
@@ -39,9 +41,13 @@ class ProcessShape(Strict):
 
 
 class Layout(Strict):
-    """All processes of one job; they start together or not at all."""
+    """All processes of one job; they start together or not at all.
+
+    Replicas that are `asynchronous` step each on their own, with their share of the global batch.
+    """
 
     processes: tuple[ProcessShape, ...] = Field(min_length=1)
+    asynchronous: bool = False
 
     @property
     def replicas(self) -> int:
@@ -67,6 +73,7 @@ class ProcessAssignment(Strict):
     devices: tuple[int, ...]
     split: int = Field(1, ge=1)
     replicas: tuple[int, ...]
+    essential: bool = True
 
 
 def assign(
@@ -91,4 +98,5 @@ def assign(
         devices=devices,
         split=shape.split,
         replicas=tuple(range(first_replica, first_replica + shape.replicas)),
+        essential=shape.essential,
     )

@@ -32,6 +32,7 @@ METRICS: dict[str, Metric] = {
     "epoch": Metric("Epoch"),
     "utilization": Metric("Utilization", "%", None, per_replica=True),
     "memory": Metric("Memory", "bytes", None, per_replica=True),
+    "worker_steps": Metric("Steps by worker", "steps", None, per_replica=True),
 }
 
 

@@ -38,7 +38,7 @@ class Training(Strict):
         ge=1,
         le=10_000_000,
         title="Global batch",
-        description="Examples per step over all replicas.",
+        description="Examples per step over all replicas; shared by workers that step each on their own.",
         json_schema_extra={"unit": "samples"},
     )
     optimizer: Optimizer = Field(default_factory=RMSprop, title="Optimizer")
@@ -159,8 +159,9 @@ class JobSpec(Strict):
 
     @property
     def samples_per_step(self) -> int:
-        """Examples that one optimizer step sees."""
-        return self.training.global_batch * self.micro_batches
+        """Examples that one optimizer step sees; a replica's share of the global batch where each steps on its own."""
+        layout = self.layout
+        return self.training.global_batch * self.micro_batches // (layout.replicas if layout.asynchronous else 1)
 
     @property
     def steps_per_epoch(self) -> int:
@@ -231,6 +232,9 @@ def _fit_problems(spec: JobSpec) -> list[Problem]:
     if hasattr(strategy.module, "check"):
         found = strategy.module.check(spec.options_of("strategy"))
         problems += [problem.under("strategy.options") for problem in found]
+    if hasattr(strategy.module, "check_training"):
+        found = strategy.module.check_training(spec.options_of("strategy"), spec.training)
+        problems += [problem.under("training") for problem in found]
     if hasattr(model.module, "check"):
         found = model.module.check(spec.options_of("model"), spec.dataset_info)
         problems += [problem.under("model") for problem in found]

@@ -6,7 +6,7 @@ import time
 
 from workers.contract.assignment import Assignment
 from workers.gang import Gang, ProcessExit
-from workers.host.journal import Journal, last_failure, tail_bytes
+from workers.host.journal import Journal, has_trained, last_failure, tail_bytes
 from workers.host.verdict import SYMPTOMS, Verdict, Witness, judge
 
 SETTLE_SECONDS = 0.5
@@ -26,6 +26,8 @@ class GangEnd:
         self._exits: list[ProcessExit] = []
         self._times: dict[str, float] = {}
         self._after_stop: set[str] = set()
+        self._outlived: set[str] = set()
+        self._spare = {process.name for process in assignment.processes if not process.essential}
         self._deadline: float | None = None
 
     def hear(self, exits: list[ProcessExit]) -> None:
@@ -34,7 +36,9 @@ class GangEnd:
             self._exits.append(end)
             self._times[end.name] = time.time()
             self._journal.exited(end)
-            if not end.succeeded:
+            if not end.succeeded and self._goes_on_without(end):
+                self._outlived.add(end.name)
+            elif not end.succeeded:
                 self._by(SETTLE_SECONDS if self._is_symptom(end) else 0.0)
             elif end.name == self._chief:
                 self._by(FAREWELL_SECONDS)
@@ -47,7 +51,7 @@ class GangEnd:
     def verdict(self) -> Verdict:
         """End the rest and say why it came so."""
         self._end_rest()
-        bad = [end for end in self._exits if not end.succeeded]
+        bad = self._bad()
         chief_did_all = any(end.name == self._chief and end.succeeded for end in self._exits)
         if not bad or (chief_did_all and all(end.name in self._after_stop for end in bad)):
             return Verdict("succeeded")
@@ -57,7 +61,7 @@ class GangEnd:
         """End the gang for a reason from outside. Whoever had done all by then has succeeded all the same."""
         was_running = self._gang.running
         self._end_rest(grace)
-        if not was_running and self._exits and all(end.succeeded for end in self._exits):
+        if not was_running and self._exits and not self._bad():
             return Verdict("succeeded")
         return verdict
 
@@ -65,6 +69,14 @@ class GangEnd:
     def _chief(self) -> str:
         processes = self._assignment.processes
         return next((p for p in processes if p.role == "chief"), processes[0]).name
+
+    def _bad(self) -> list[ProcessExit]:
+        """Ends that the job could not outlive."""
+        return [end for end in self._exits if not end.succeeded and end.name not in self._outlived]
+
+    def _goes_on_without(self, end: ProcessExit) -> bool:
+        # Before that the others still wait for it.
+        return end.name in self._spare and has_trained(self._gang.run, end.name)
 
     def _end_rest(self, grace: float | None = None) -> None:
         self.hear(self._gang.poll())

@@ -76,6 +76,16 @@ def last_failure(run: Path, process: str, window: int = 1 << 20) -> Failed | Non
     return found
 
 
+def has_trained(run: Path, process: str, window: int = 1 << 16) -> bool:
+    """Whether a process has told the phase `training`, among the first `window` bytes of its events."""
+    try:
+        with open(run / "events" / f"{process}.jsonl", "rb") as file:
+            lines = file.read(window).splitlines()
+    except FileNotFoundError:
+        return False
+    return any(b'"phase":"training"' in line.replace(b" ", b"") for line in lines)
+
+
 def tail_bytes(path: Path, window: int) -> bytes:
     """At most the last `window` bytes of a file, empty when there is none."""
     try:

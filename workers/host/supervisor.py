@@ -144,13 +144,21 @@ class Supervisor:
         for name in spawned:
             if name not in exits:
                 self.journal.exited(ProcessExit(name, None, "SIGKILL"))
-        if spawned and all_succeeded(exits, spawned):
+        needed = [name for name in spawned if name not in self._spare()]
+        if needed and all_succeeded(exits, needed):
             return Verdict("succeeded")
         if self.run.stop_file.exists():
             return Verdict("cancelled", "Stopped by request.")
         return Verdict(
             "failed", f"The supervisor on {self.settings.lockstep_host} died, and its processes were ended with it."
         )
+
+    def _spare(self) -> set[str]:
+        """Processes without which the job goes on."""
+        try:
+            return {process.name for process in self.run.assignment().processes if not process.essential}
+        except ValidationError:
+            return set()
 
     def _wait_until_shipped(self) -> None:
         began = time.monotonic()

@@ -22,7 +22,7 @@ from workers.training import initial_model
 from workers.training.following import Followed, log_tail
 from workers.training.here import HOST, place_here
 
-LEFT_BY_A_RUN = ("events", "logs", "places", "events.jsonl", "model.keras")
+LEFT_BY_A_RUN = ("events", "logs", "places", "events.jsonl", "model.keras", "serving")
 GRACE_SECONDS = 2.0
 
 
@@ -71,8 +71,9 @@ def _run(spec: JobSpec, gang: Gang, followed: Followed, out: Path) -> int:
     try:
         gang.start()
         while gang.running and failed is None:
-            failed = next((end for end in gang.poll(timeout=0.05) if not end.succeeded), None)
+            ends = [end for end in gang.poll(timeout=0.05) if not end.succeeded]
             followed.look()
+            failed = next((end for end in ends if not _outlived(end, gang, followed)), None)
         gang.stop()
         followed.look()
     except KeyboardInterrupt:
@@ -91,6 +92,16 @@ def _run(spec: JobSpec, gang: Gang, followed: Followed, out: Path) -> int:
     metrics = ", ".join(f"{name} {value:.4g}" for name, value in followed.finished.metrics.items())
     seconds = time.monotonic() - began
     return _say(0, f"{spec.name}: {followed.finished.step:,} steps in {seconds:.1f} s, {metrics}", f"{out}/model.keras")
+
+
+def _outlived(end: ProcessExit, gang: Gang, followed: Followed) -> bool:
+    """Whether the job goes on without that process; then says so."""
+    spare = {process.name for process in gang.processes if not process.essential}
+    if end.name not in spare & followed.trained:
+        return False
+    how = f"was ended by {end.signal}" if end.signal else f"ended with code {end.code}"
+    _say(0, f"{end.name} {how}; the job goes on without it")
+    return True
 
 
 def _explain(failed: ProcessExit | None, followed: Followed, out: Path) -> int:

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from workers.contract import catalog
 from workers.contract.assignment import Place
+from workers.contract.spec import JobSpec
+from workers.training.objective import Objective
+
+if TYPE_CHECKING:
+    from workers.training.steps import StepTaker
 
 PACK_BYTES = 32 * 2**20
 REPLICA_SEED = 7_919
@@ -26,6 +31,22 @@ class Distribution:
     def scope(self) -> Any:
         """Variables made inside belong to every replica."""
         return self.strategy.scope()
+
+    def optimizer(self, model: Any, make: Callable[[], Any]) -> Any:
+        """What `make` returns, built for the model's weights."""
+        with self.scope():
+            optimizer = make()
+            optimizer.build(model.trainable_variables)
+        return optimizer
+
+    def steps(self, model: Any, optimizer: Any, objective: Objective, spec: JobSpec) -> StepTaker:
+        """What takes this process's part of the steps."""
+        from workers.training.steps import Steps
+
+        return Steps(self, model, optimizer, objective, spec)
+
+    def settle(self, model: Any) -> None:
+        """Bring the model's variables up to date, before they are evaluated or saved."""
 
     def run(self, function: Callable[..., Any], args: Sequence[Any]) -> Any:
         """Call `function` once per replica, its per-replica arguments unwrapped."""
@@ -103,7 +124,7 @@ def connect(place: Place) -> Distribution:
     """The job's strategy. Waits for the other processes; must come before any TensorFlow operation."""
     module = catalog.find("strategy", place.spec.strategy.name).module
     strategy = module.create(place.spec.options_of("strategy"), place)
-    adapter: type[Distribution] = getattr(module, "Adapter", Distribution)
+    adapter: Callable[[Any, Place], Distribution] = getattr(module, "Adapter", Distribution)
     return adapter(strategy, place)
 
 

@@ -12,6 +12,7 @@ from workers.contract.assignment import Place
 from workers.training.arrays import DataError
 from workers.training.devices import DeviceError
 from workers.training.initial_model import ModelFileError
+from workers.training.roll_call import PeerLost
 
 Reason = Literal["data", "memory", "nan", "peer", "network", "device", "error"]
 PREAMBLE = ("Graph execution error", "Detected at node", "Detected Unsupported", "Stack trace", "File ", "[[", "(0) ")
@@ -36,6 +37,7 @@ OURS: dict[type[Exception], Reason] = {
     DataError: "data",
     ModelFileError: "data",
     DeviceError: "device",
+    PeerLost: "peer",
 }
 
 
@@ -84,7 +86,8 @@ def _lost(text: str) -> str:
 
 def _out_of_memory(error: BaseException, place: Place) -> str:
     found = re.search(r"(GPU|CPU|TPU):\d+", str(error))
-    where = found.group(0) if found else f"{place.process.kind}:{place.process.devices[0]}"
+    own = [f"{place.process.kind}:{index}" for index in place.process.devices]
+    where = found.group(0) if found else next(iter(own), "the host")
     batch = place.spec.training.global_batch
     share = batch // max(1, place.replicas)
     return (

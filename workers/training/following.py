@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import BinaryIO
 
-from workers.contract.events import Event, Failed, Finished, parse_event
+from workers.contract.events import Event, Failed, Finished, Phase, parse_event
 
 TAIL_BYTES = 8_000
 TAIL_LINES = 15
@@ -21,6 +21,7 @@ class Followed:
         self._offsets: dict[Path, int] = {}
         self.failures: dict[str, Failed] = {}
         self.finished: Finished | None = None
+        self.trained: set[str] = set()
 
     def look(self) -> None:
         """Take over what is new. Raises BrokenPipeError when nobody reads the stream any more."""
@@ -57,6 +58,8 @@ class Followed:
             self.failures.setdefault(event.process, event)
         elif isinstance(event, Finished):
             self.finished = event
+        elif isinstance(event, Phase) and event.phase == "training":
+            self.trained.add(event.process)
 
 
 def log_tail(run: Path, process: str) -> str:

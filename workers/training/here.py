@@ -23,7 +23,8 @@ def place_here(spec: JobSpec) -> tuple[ProcessAssignment, ...]:
     free, replica = 0, 0
     for shape in shapes:
         devices = shape.indexes or tuple(range(free, free + shape.devices))
-        placed.append(assign(shape, first_replica=replica, host=HOST, address="127.0.0.1", kind=kind, devices=devices))
+        here = kind if shape.devices else "cpu"
+        placed.append(assign(shape, first_replica=replica, host=HOST, address="127.0.0.1", kind=here, devices=devices))
         free += shape.devices
         replica += shape.replicas
     return tuple(placed)

@@ -22,7 +22,7 @@ from workers.training.objective import objective_of
 from workers.training.optimizers import build_optimizer, learning_rate_at
 from workers.training.pace import Pace
 from workers.training.reporter import CallReport, Reporter, Values
-from workers.training.steps import Outcome, Steps
+from workers.training.steps import Outcome
 
 PHASE_SECONDS = 1.0
 """Phases that come and go faster are not told: short epochs would fill the log with them."""
@@ -37,9 +37,11 @@ class Loop:
         self._objective = objective_of(self._spec.dataset_info)
         self._gauges = Gauges(place.process, reporter)
         self._position = Position(steps_per_epoch=self._spec.steps_per_epoch)
+        self._samples_per_step = self._spec.samples_per_step
         self._pace = Pace(self._spec.training.steps_per_call)
         self._metrics: dict[str, float] = {}
         self._evaluators: dict[str, Evaluator] = {}
+        self._taken: dict[int, int] = {}
         self._told = 0.0
 
     def build(self) -> None:
@@ -56,10 +58,9 @@ class Loop:
             self.model = build_model(info.shape, info.outputs, self._spec.options_of("model"))
             if training.initial_model is not None:
                 initial_model.assign(self.model, given, training.initial_model)
-            self._optimizer = build_optimizer(self._spec)
-            self._optimizer.build(self.model.trainable_variables)
+        self._optimizer = self._distribution.optimizer(self.model, lambda: build_optimizer(self._spec))
         self._distribution.vary_dropout(self.model)
-        self._steps = Steps(self._distribution, self.model, self._optimizer, self._objective, self._spec)
+        self._steps = self._distribution.steps(self.model, self._optimizer, self._objective, self._spec)
         self._steps.place(self._data.training, self._data.scale)
 
     def run(self) -> None:
@@ -105,7 +106,7 @@ class Loop:
     def _report(
         self, outcome: Outcome, epoch: int, begin: float, seconds: float, waited: float, *, compiled: bool
     ) -> None:
-        batch, count, step = self._spec.samples_per_step, len(outcome.losses), self._position.step
+        batch, count, step = self._samples_per_step, len(outcome.losses), self._position.step
         metric = float(outcome.metrics.sum() / (count * batch))
         self._metrics |= {"loss": float(outcome.losses[-1]), self._objective.metric: metric}
         values = {
@@ -119,6 +120,7 @@ class Loop:
             values |= speed | {"input_wait": waited / count}
         if self._place.chief:
             first = step - count + 1
+            self._report_replicas(outcome, first, epoch, begin, seconds)
             self._reporter.write(CallReport(first, epoch, begin, begin + seconds, outcome.losses, values))
         else:
             self._reporter.write(Values(step, epoch, begin + seconds, {}))
@@ -126,9 +128,21 @@ class Loop:
             bad = int(np.flatnonzero(~np.isfinite(outcome.losses))[0])
             raise NotFiniteError(step - count + 1 + bad, float(outcome.losses[bad]))
 
+    def _report_replicas(self, outcome: Outcome, first: int, epoch: int, begin: float, seconds: float) -> None:
+        """Where each step was one replica's: the loss under its number, and how many steps it has taken."""
+        if outcome.notice:
+            self._reporter.phase("training", outcome.notice)
+            self._narrate(outcome.notice)
+        for index, replica in enumerate(outcome.replicas):
+            self._taken[replica] = self._taken.get(replica, 0) + 1
+            values = {"loss": float(outcome.losses[index]), "worker_steps": float(self._taken[replica])}
+            moment = begin + seconds * (index + 1) / len(outcome.replicas)
+            self._reporter.write(Values(first + index, epoch, moment, values, replica))
+
     def _evaluate(self, name: str, split: Any) -> None:
         if not len(split):
             return
+        self._distribution.settle(self.model)
         if time.monotonic() - self._told >= PHASE_SECONDS or name == "test":
             what = "validation" if name == "val" else "test"
             self._reporter.phase("evaluating", f"On {len(split):,} {what} samples")
@@ -158,6 +172,7 @@ class Loop:
 
     def _save(self) -> None:
         self._reporter.phase("saving", saving.NAME if self._place.chief else "Waiting for the chief")
+        self._distribution.settle(self.model)
         artifact = saving.save_model(self.model, self._place)
         if artifact is not None:
             self._reporter.write(artifact)
@@ -188,7 +203,7 @@ class Loop:
             time=time.time(),
             process=place.process.name,
             replicas=replicas,
-            global_batch=spec.samples_per_step,
+            global_batch=self._samples_per_step,
             per_replica_batch=spec.training.global_batch // place.replicas,
             steps_per_epoch=spec.steps_per_epoch,
             total_steps=spec.total_steps,

@@ -44,12 +44,15 @@ def main(arguments: list[str]) -> int:
 def _run(place: Place, reporter: Reporter) -> None:
     reporter.phase("importing", "Importing TensorFlow")
     _import_tensorflow()
-    from workers.training import data, devices
+    from workers.training import data, devices, serving
     from workers.training.loop import Loop
 
     others = len(place.processes) - 1
     reporter.phase("connecting", f"Waiting for {others} other process{'es' * (others > 1)}" if others else "")
     devices.configure(place)
+    if place.serves:
+        serving.serve(place, reporter)
+        return
     spread = connect(place)
     reporter.phase("loading", f"Loading {place.spec.dataset.name}")
     loaded = data.load(place.spec)

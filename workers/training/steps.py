@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -23,11 +23,27 @@ class Outcome:
 
     `losses` are exact global means, float32 [K]; `metrics` the sums over the global batch, float32 [K];
     `seconds_per_step` is the mean over the processes of what they handed in, so that all of them decide alike.
+    `replicas` says who took each step where one replica takes it alone; `notice` is news for people, or empty.
     """
 
     losses: NDArray[np.float32]
     metrics: NDArray[np.float32]
     seconds_per_step: float
+    replicas: tuple[int, ...] = ()
+    notice: str = ""
+
+
+class StepTaker(Protocol):
+    """What the loop asks of whatever takes a job's steps."""
+
+    def place(self, split: Split, scale: float) -> None:
+        """Bring the training data to where it is used, once."""
+
+    def begin_epoch(self, epoch: int) -> None:
+        """Decide the order of an epoch, counted from 0."""
+
+    def run(self, start: int, count: int, seconds_per_step: float) -> Outcome:
+        """Return when `count` steps of the epoch from step `start` on are done."""
 
 
 class Steps:

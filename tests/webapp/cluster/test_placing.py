@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from webapp.cluster.placing import Offer, Waiting, place
+from workers.contract import catalog
 from workers.contract.layout import Layout, ProcessAssignment, ProcessShape
 
 
@@ -89,6 +90,20 @@ def test_it_seats_a_process_without_devices_beside_the_others() -> None:
     plan = placed(layout, offer("idle"), offer("h", cpu=2))
     assert (plan[0].name, plan[0].host, plan[0].kind, plan[0].devices) == ("ps-0", "h", "cpu", ())
     assert [p.replicas for p in plan] == [(), (0,), (1,)]
+
+
+def test_it_seats_chief_and_parameter_servers_beside_the_workers_of_a_job() -> None:
+    entry = catalog.find("strategy", "parameter_server")
+    layout = entry.module.layout(entry.parse({"workers": 2, "parameter_servers": 1}))
+    plan = placed(layout, offer("a", cpu=1, gpu=1), offer("b", cpu=1, gpu=1))
+    assert [(p.name, p.kind, len(p.devices), p.replicas, p.essential) for p in plan] == [
+        ("chief-0", "cpu", 0, (), True),
+        ("worker-0", "gpu", 1, (0,), False),
+        ("worker-1", "gpu", 1, (1,), False),
+        ("ps-0", "cpu", 0, (), True),
+    ]
+    assert all(p.port for p in plan)
+    assert len({(p.host, p.port) for p in plan}) == 4
 
 
 @pytest.mark.parametrize(

@@ -77,6 +77,20 @@ class Engine:
         os.kill(os.getpid(), int(number))
         return 0
 
+    def desert(self) -> int:
+        """Dies once it has begun to train."""
+        self.tell(type="phase", phase="training", detail="")
+        return self.signal("9")
+
+    def linger(self) -> int:
+        """Finishes well after the others had time to die."""
+        time.sleep(1.5)
+        return self.finish()
+
+    def give_up(self) -> int:
+        time.sleep(1.5)
+        return self.exit("3")
+
     def hang(self) -> int:
         time.sleep(600)
         return 0

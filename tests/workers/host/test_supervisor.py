@@ -10,7 +10,7 @@ import pytest
 
 from tests.conftest import RedisServer
 from tests.workers.host.acknowledging import Receiver
-from tests.workers.host.conftest import Host
+from tests.workers.host.conftest import Host, assignment
 from tests.workers.host.patience import wait_for
 from workers.contract.events import Ended, Exited, Spawned
 from workers.contract.wire import ORDER, attempt_key
@@ -70,6 +70,29 @@ def test_it_finds_the_cause_of_a_failure(
         assert (ended.outcome, ended.target) == ("failed", target)
         assert ended.cause.startswith(cause)
         assert leftovers(run.path) == []
+
+
+@pytest.mark.parametrize(
+    ("tags", "outcome", "target"),
+    [
+        (("worker-0:linger", "worker-1:desert"), "succeeded", None),
+        (("worker-0:give_up", "worker-1:desert"), "failed", "worker-0"),
+        (("worker-0:linger", "worker-1:signal:9"), "failed", "worker-1"),
+    ],
+)
+def test_it_goes_on_without_a_spare_process_once_that_has_trained(
+    host: Host, redis_server: RedisServer, tags: tuple[str, ...], outcome: str, target: str | None
+) -> None:
+    with Receiver(redis_server.client()) as receiver:
+        run, given = host.run_folder(), assignment(*tags)
+        spare = given.processes[1].model_copy(update={"essential": False})
+        given = given.model_copy(update={"processes": (given.processes[0], spare)})
+        run.accept(given.model_dump(mode="json"))
+        host.start("workers.host.supervisor", str(run.path))
+        ended = end_of(receiver)
+        assert (ended.outcome, ended.target) == (outcome, target)
+        exits = {e.target: e.signal for e in receiver.events(1, "supervisor@here") if isinstance(e, Exited)}
+        assert exits["worker-1"] == "SIGKILL"
 
 
 def test_it_sends_the_tail_of_the_log_with_a_failure(host: Host, redis_server: RedisServer) -> None:

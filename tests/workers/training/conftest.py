@@ -145,6 +145,11 @@ STRATEGIES: dict[str, dict[str, Any]] = {
     "hierarchical": {"name": "mirrored", "options": {"devices": [0, 1], "cross_device_ops": "hierarchical_copy"}},
     "multi_worker_mirrored": {"name": "multi_worker_mirrored", "options": {"workers": 2}},
     "central_storage": {"name": "central_storage", "options": {"devices": 2}},
+    "parameter_server": {"name": "parameter_server", "options": {"workers": 1}},
+    "sharded": {
+        "name": "parameter_server",
+        "options": {"workers": 1, "parameter_servers": 2, "partitioner": "fixed_shards"},
+    },
 }
 
 

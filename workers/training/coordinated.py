@@ -1,0 +1,130 @@
+"""The chief's side of parameter servers: weights live on the servers, a copy of the model on the chief.
+
+The copy gives the computation its structure and is what is evaluated and saved, brought up to date by `settle`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from workers.contract.assignment import Place
+from workers.contract.layout import ProcessAssignment
+from workers.contract.spec import JobSpec
+from workers.training.asynchronous import AsynchronousSteps, is_seed
+from workers.training.distribution import Distribution
+from workers.training.objective import Objective
+from workers.training.roll_call import RollCall
+from workers.training.serving import DONE, STEP
+
+
+class Kept(NamedTuple):
+    """A variable of the model and its parts on the parameter servers, split along the first axis (mostly one part)."""
+
+    own: Any
+    parts: list[Any]
+
+    def read(self) -> Any:
+        """The whole value, in the shape of `own`."""
+        import tensorflow as tf
+
+        return tf.concat(self.parts, 0) if len(self.parts) > 1 else tf.identity(self.parts[0])
+
+    def split(self, whole: Any) -> list[Any]:
+        """A value of the shape of `own` as the parts have it."""
+        import tensorflow as tf
+
+        if len(self.parts) == 1:
+            return [whole]
+        return list(tf.split(whole, [part.shape[0] for part in self.parts], 0))
+
+
+class Coordinated(Distribution):
+    """A tf.distribute.ParameterServerStrategy. The chief evaluates alone, so to the loop there is one replica, here."""
+
+    def __init__(self, strategy: Any, place: Place) -> None:
+        import tensorflow as tf
+
+        self.strategy = strategy
+        self.coordinator = tf.distribute.coordinator.ClusterCoordinator(strategy)
+        self.workers = place.replicas
+        self.replicas, self.local, self.processes = 1, (0,), 1
+        self.roll_call = RollCall(place)
+        self.roll_call.start()
+        self.weights: list[Kept] = []
+        self.state: list[Kept] = []
+        self._servers = [process for process in place.processes if process.role != "chief"]
+
+    def scope(self) -> Any:
+        return contextlib.nullcontext()
+
+    def run(self, function: Callable[..., Any], args: Sequence[Any]) -> Any:
+        return function(*args)
+
+    def local_values(self, value: Any) -> tuple[Any, ...]:
+        return (value,)
+
+    def spread(self, values: Sequence[Any]) -> Any:
+        import tensorflow as tf
+
+        return tf.convert_to_tensor(values[0])
+
+    def sum_gradients(self, gradients: list[Any]) -> list[Any]:
+        return gradients
+
+    def optimizer(self, model: Any, make: Callable[[], Any]) -> Any:
+        """Puts the model's variables on the servers; the optimizer's own join them there, part by part."""
+        import keras
+
+        with self.strategy.scope():
+            self.weights = [self._keep(variable) for variable in model.trainable_variables]
+            self.state = [self._keep(v) for v in model.non_trainable_variables if not is_seed(v)]
+            optimizer = make()
+            # Keras names its own variables after these.
+            names = [f"weight_{number}" for number in range(sum(len(kept.parts) for kept in self.weights))]
+            parts = [part for kept in self.weights for part in kept.parts]
+            self.parts = [keras.Variable(part, name=name) for part, name in zip(parts, names, strict=True)]
+            optimizer.build(self.parts)
+        return optimizer
+
+    def steps(self, model: Any, optimizer: Any, objective: Objective, spec: JobSpec) -> AsynchronousSteps:
+        return AsynchronousSteps(self, model, optimizer, objective, spec)
+
+    def settle(self, model: Any) -> None:
+        """Copy every variable from the servers."""
+        for kept in (*self.weights, *self.state):
+            kept.own.assign(kept.read())
+
+    def tell_servers(self, file: str, text: str) -> None:
+        """Write a small file in the working folder of every server that still lives."""
+        import tensorflow as tf
+
+        for server in self._servers:
+            if server.name in self.roll_call.gone:
+                continue
+            try:
+                with tf.device(device_of(server)):
+                    tf.io.write_file(file, text)
+            except tf.errors.OpError as error:
+                sys.stderr.write(f"{server.name} could not be told {file}: {error.message}\n")
+
+    def welcome(self) -> None:
+        """Tell the servers that from now on their job is training."""
+        self.tell_servers(STEP, "0")
+
+    def meet(self) -> None:
+        """Send the servers home."""
+        self.tell_servers(DONE, "")
+
+    def _keep(self, variable: Any) -> Kept:
+        import tensorflow as tf
+
+        made = tf.Variable(variable.numpy(), trainable=variable.trainable)
+        return Kept(variable, list(getattr(made, "variables", [made])))
+
+
+def device_of(process: ProcessAssignment) -> str:
+    """TensorFlow's name of a server's processor."""
+    return f"/job:{process.role}/replica:0/task:{process.index}/device:CPU:0"
