@@ -47,7 +47,7 @@ class AsynchronousSteps:
         self._samples_per_step = spec.samples_per_step
         self._steps_per_epoch, self._total = spec.steps_per_epoch, spec.total_steps
         self._ahead = distribution.workers * spec.options_of("strategy").in_flight  # type: ignore[attr-defined]
-        self._function = _worker_step(distribution, model, optimizer, objective, self._samples_per_step)
+        self._function = _worker_step(distribution, model, optimizer, objective, spec)
         self._pending: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._done: queue.SimpleQueue[NDArray[np.float32] | Exception] = queue.SimpleQueue()
         self._rows: NDArray[np.int32] = np.zeros((0, 0), np.int32)
@@ -72,7 +72,7 @@ class AsynchronousSteps:
     def begin_epoch(self, epoch: int) -> None:
         """Decide the order of an epoch (counted from 0). No step is under way."""
         order = epoch_order(self._samples, seed=self._training.seed, epoch=epoch, shuffle=self._training.shuffle)
-        self._rows = replica_batches(order, global_batch=self._samples_per_step, replicas=1, replica=0)
+        self._rows = replica_batches(order, global_batch=self._samples_per_step, replicas=1, replica=0)[:, 0]
         self._first = epoch * self._steps_per_epoch
         self._rows = self._rows[: self._total - self._first]
         self._dealt = self._taken = 0
@@ -146,11 +146,12 @@ def _fetch(remote: Any) -> NDArray[np.float32]:
 
 
 def _worker_step(
-    chief: Coordinated, model: Any, optimizer: Any, objective: Objective, samples: int
+    chief: Coordinated, model: Any, optimizer: Any, objective: Objective, spec: JobSpec
 ) -> Callable[..., Any]:
     """One step in a worker: float32 [3], its mean loss, its metric sum and the worker's number."""
     import tensorflow as tf
 
+    summed = spec.training.aggregation.method == "sum"
     seeds = {id(v): tf.constant(v.numpy()) for v in model.non_trainable_variables if is_seed(v)}
 
     def replica(features: Any, targets: Any, number: Any) -> Any:
@@ -161,8 +162,9 @@ def _worker_step(
                 weights, _full_state(model, state, seeds, number), features, training=True
             )
             losses, metrics = objective.values(targets, outputs)
-            loss = tf.reduce_sum(losses) / samples
-        gradients = tape.gradient(loss, weights)
+            total = tf.reduce_sum(losses)
+            loss = total / spec.samples_per_step
+        gradients = tape.gradient(total if summed else loss, weights)
         parts = [part for kept, each in zip(chief.weights, gradients, strict=True) for part in kept.split(each)]
         optimizer.apply(parts, chief.parts)
         _add_changes(chief, model, state, after)

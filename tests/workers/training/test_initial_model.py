@@ -77,7 +77,7 @@ def test_it_names_the_whole_path_wherever_the_engine_runs(tmp_path: Path, monkey
 def test_it_starts_nothing_with_a_file_that_is_not_there(by_hand: Start, tmp_path: Path) -> None:
     run = by_hand(starting_from(tmp_path / "gone.keras"))
     assert run.finish() == 2
-    assert f"{tmp_path}/gone.keras" in run.stderr
+    assert "/gone.keras" in run.stderr
     assert not run.out.exists()
 
 

@@ -27,6 +27,7 @@ def asynchronous(training: dict[str, Any] | None = None, **options: Any) -> dict
         ({"jit": True}, "training.jit", "Switch it off"),
         ({"mixed_precision": "float16"}, "training.mixed_precision", "Use bfloat16"),
         ({"learning_rate_scaling": "linear"}, "training.learning_rate_scaling", "Use none"),
+        ({"aggregation": {"method": "local", "micro_batches": 2}}, "training.aggregation.method", "Use mean or sum"),
         ({"global_batch": 127}, "training.global_batch", "Nearest that can: 126 or 128"),
     ],
 )

@@ -78,6 +78,12 @@ def check_training(options: Options, training: Training) -> list[Problem]:
     if training.learning_rate_scaling == "linear" and options.workers > 1:
         message = "is for steps that grow with the workers, and here each worker steps on its own share"
         problems.append(Problem("learning_rate_scaling", message, "linear", "Use none"))
+    if training.aggregation.method == "local":
+        message = "adds up micro-batches before replicas talk, and these workers never wait for one another"
+        problems.append(Problem("aggregation.method", message, "local", "Use mean or sum, and a larger global batch"))
+    if training.clip is not None and training.clip.norm is not None and options.partitioner != "none":
+        message = "is the norm of a whole variable, and the partitioner splits variables"
+        problems.append(Problem("clip.norm", message, training.clip.norm, "Use global_norm, or partitioner none"))
     return problems
 
 
