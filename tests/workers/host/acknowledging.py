@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import threading
 from types import TracebackType
+from typing import Any
 
 import redis
 
@@ -45,15 +46,20 @@ class Receiver(threading.Thread):
                 self._over.wait(0.02)
                 continue
             try:
-                answer = self._client.xreadgroup(GROUP, "test", {EVENTS: ">"}, count=100, block=20)
-            except redis.ResponseError:
-                self._client.xgroup_create(EVENTS, GROUP, id="0", mkstream=True)
-                continue
+                answer = self._read()
             except redis.ConnectionError:
                 self._over.wait(0.05)
                 continue
             for _, entries in answer or []:
                 self._take(entries)
+
+    def _read(self) -> Any:
+        """New entries; a Redis that forgot the group is given it, and may die at that, too."""
+        try:
+            return self._client.xreadgroup(GROUP, "test", {EVENTS: ">"}, count=100, block=20)
+        except redis.ResponseError:
+            self._client.xgroup_create(EVENTS, GROUP, id="0", mkstream=True)
+            return []
 
     def _take(self, entries: list[tuple[bytes, dict[bytes, bytes]]]) -> None:
         try:
