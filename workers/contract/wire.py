@@ -18,7 +18,7 @@ WAKE = "lockstep:wake"
 """A list; pushing anything lets the control process look at once."""
 
 ORDER = "order"
-"""Field of the attempt's hash: absent or `run`; `void` tells a supervisor that its attempt was ended without it."""
+"""Field of the attempt's hash: absent or `run`; `stop` asks its supervisors to end; `void`: it was ended without them."""
 
 COMMITTED_TTL = 7 * 24 * 3600
 
