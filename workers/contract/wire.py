@@ -18,7 +18,7 @@ WAKE = "lockstep:wake"
 """A list; pushing anything lets the control process look at once."""
 
 ORDER = "order"
-"""Field of the attempt's hash: absent or `run`; `stop` asks its supervisors to end; `void`: it was ended without them."""
+"""Field of the attempt's hash: absent or `run`; `stop` asks its supervisors to end; `void`: ended without them."""
 
 COMMITTED_TTL = 7 * 24 * 3600
 
