@@ -61,7 +61,7 @@ def test_a_models_figures_follow_the_data(new: Page) -> None:
 
 
 def test_more_devices_than_there_are_is_said_with_the_figures_still_there(new: Page) -> None:
-    new.get_by_label("Devices", exact=True).fill("4")
+    new.locator("[name='strategy.mirrored.devices']").fill("4")
     expect(new.locator("#summary")).to_contain_text("needs 4")
     expect(new.locator(".figures")).to_contain_text("32of 128")
 

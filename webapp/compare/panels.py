@@ -71,6 +71,7 @@ JOB_PANELS: tuple[Panel, ...] = (
     Panel("learning_rate", "Learning rate", "", (Line("learning_rate", "rate", 1),), range="tozero", smooths=False),
     Panel("utilization", "Utilization by replica", "%", (), span=3, range="percent", per_replica=True),
     Panel("memory", "Memory by replica", "bytes", (), span=3, prefix="si", range="tozero", per_replica=True),
+    Panel("worker_steps", "Steps by worker", "steps", (), span=3, range="tozero", per_replica=True, optional=True),
 )
 COMPARED = ("loss", "val_loss", "accuracy", "val_accuracy", "throughput", "step_time")
 """The metrics that a comparison shows unless the address says otherwise."""

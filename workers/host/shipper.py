@@ -28,6 +28,7 @@ STALL_SECONDS = 2.0
 LONGEST_PATIENCE = 60.0
 LONGEST_BACK_OFF = 5.0
 SAVE_SECONDS = 1.0
+LAST_WORD = b'"type":"ended"'
 
 log = logging.getLogger(__name__)
 
@@ -46,6 +47,7 @@ class Shipper(threading.Thread):
         self.voided = threading.Event()
         self.complete = threading.Event()
         self._host = host
+        self._own = f"events/supervisor@{host}"
         self._redis = connect(redis_url)
         self._finishing = threading.Event()
         self._abandoned = threading.Event()
@@ -163,18 +165,27 @@ class Shipper(threading.Thread):
         return sum(len(piece) for _, piece in pieces)
 
     def _pieces(self, now: float, *, final: bool) -> list[tuple[Source, bytes]]:
-        """One piece a source, events before logs."""
+        """One piece a source, events before logs.
+
+        The supervisor's last word waits until all else has been taken in: who reads that a job has ended then finds
+        everything that it did.
+        """
         room = WINDOW - sum(source.in_flight for source in self._sources.values())
         log_room = LOG_WINDOW - sum(s.in_flight for s in self._sources.values() if not s.lines_only)
-        pieces = []
-        for source in sorted(self._sources.values(), key=lambda s: not s.lines_only):
+        pieces: list[tuple[Source, bytes]] = []
+        for source in sorted(self._sources.values(), key=lambda s: (s.name == self._own, not s.lines_only)):
             piece = source.next_piece(now, final=final)
             if not piece or len(piece) > (room if source.lines_only else min(room, log_room)):
+                continue
+            if source.name == self._own and LAST_WORD in piece and (pieces or not final or self._others_fly()):
                 continue
             pieces.append((source, piece))
             room -= len(piece)
             log_room -= 0 if source.lines_only else len(piece)
         return pieces
+
+    def _others_fly(self) -> bool:
+        return any(source.in_flight for source in self._sources.values() if source.name != self._own)
 
     def _beat(self, now: float) -> None:
         if now >= self._beat_due:

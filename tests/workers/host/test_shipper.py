@@ -139,3 +139,22 @@ def test_it_is_complete_only_when_all_is_acknowledged(run: RunFolder, redis_serv
         assert not shipper.complete.wait(0.3)
         client.hset(attempt_key(5), "logs/worker-0.stdout", len(b"no newline"))
         assert shipper.complete.wait(5)
+
+
+def test_it_holds_the_last_word_back_until_all_else_has_arrived(run: RunFolder, redis_server: RedisServer) -> None:
+    (run.path / "events" / "worker-0.jsonl").write_bytes(b'{"type":"points"}\n' * 40_000)  # several pieces
+    (run.path / "logs" / "worker-0.stderr").write_bytes(b"half a line")
+    (run.path / "events" / "supervisor@here.jsonl").write_bytes(b'{"time":1.0,"type":"ended"}\n')
+    sizes: list[tuple[str, int]] = []
+
+    def all_else_is_here(receiver: Receiver) -> bool:
+        sizes[:] = [(source, len(data)) for (_, source), data in receiver.files.items()]
+        return any(source == "events/supervisor@here" and size for source, size in sizes)
+
+    with Receiver(redis_server.client()) as receiver, shipping(run, redis_server) as shipper:
+        wait_for(lambda: receiver.files.get((5, "events/worker-0")), what="the first piece")
+        assert not receiver.files.get((5, "events/supervisor@here"))
+        shipper.finish()
+        wait_for(lambda: all_else_is_here(receiver), what="the last word")
+        assert dict(sizes) == {source: len(data) for source, data in written(run).items()}
+        wait_for(shipper.complete.is_set, what="completion")
