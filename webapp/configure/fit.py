@@ -52,6 +52,11 @@ def _plugins(spec: JobSpec) -> Iterator[tuple[str, str, str]]:
             for problem in entry.module.check(entry.options(), spec.dataset_info):
                 if problem.path == "name":
                     yield "model.name", name, problem.message
+    for name, entry in catalog.entries("strategy").items():
+        # One that may run anywhere can be mended by its options; one that is bound to a kind of device cannot.
+        bound = all(shape.kind != "auto" for shape in entry.module.layout(entry.options()).processes)
+        for problem in _strategy_problems(_with(spec, "strategy", name, {})) if bound else ():
+            yield "strategy.name", name, problem.message
 
 
 def _strategy_values(spec: JobSpec, typed: Typed) -> Iterator[tuple[str, str, str]]:

@@ -181,6 +181,8 @@ def test_check_says_which_values_do_not_fit(member: Client) -> None:
     hear()
     answer = member.post(f"{NEW}check", typed(strategy__mirrored__device_type="cpu")).json()
     assert "nccl" in answer["unfit"]["strategy.mirrored.cross_device_ops"]
+    assert "TPU" in answer["unfit"]["strategy.name"]["tpu"]
+    assert set(answer["unfit"]["strategy.name"]) == {"tpu"}
 
 
 def test_check_shows_the_effective_learning_rate_of_a_sum(member: Client) -> None:
