@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import shutil
 import subprocess
 import tempfile
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 import redis as redis_client
 
+from tests.seed import SEED_SPEC
 from tests.waiting import wait_for
 from webapp.teams.models import Membership, Role, Team, User
 
@@ -95,19 +97,4 @@ def charlie(team: Team) -> User:
 @pytest.fixture
 def seed_spec() -> dict[str, object]:
     """The example of the contract: digits on two workers."""
-    return {
-        "version": "lockstep/v1",
-        "name": "digits on two workers",
-        "kind": "train",
-        "dataset": {"name": "digits"},
-        "model": {"name": "mlp", "options": {"units": [256, 128], "dropout": [0.4, 0.3]}},
-        "strategy": {"name": "multi_worker_mirrored", "options": {"workers": 2, "communication": "ring"}},
-        "training": {
-            "epochs": 10,
-            "global_batch": 128,
-            "optimizer": {"name": "rmsprop", "learning_rate": 0.001},
-            "validation_split": 0.2,
-            "shuffle": True,
-            "seed": 1,
-        },
-    }
+    return copy.deepcopy(SEED_SPEC)

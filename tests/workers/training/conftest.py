@@ -14,26 +14,10 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.seed import SEED_SPEC
 from workers.contract.events import Event, parse_event
 
 ROOT = Path(__file__).resolve().parents[3]
-
-SEED_SPEC: dict[str, Any] = {
-    "version": "lockstep/v1",
-    "name": "digits on two workers",
-    "kind": "train",
-    "dataset": {"name": "digits"},
-    "model": {"name": "mlp", "options": {"units": [256, 128], "dropout": [0.4, 0.3]}},
-    "strategy": {"name": "multi_worker_mirrored", "options": {"workers": 2, "communication": "ring"}},
-    "training": {
-        "epochs": 10,
-        "global_batch": 128,
-        "optimizer": {"name": "rmsprop", "learning_rate": 0.001},
-        "validation_split": 0.2,
-        "shuffle": True,
-        "seed": 1,
-    },
-}
 
 
 class ByHand:
