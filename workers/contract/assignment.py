@@ -21,6 +21,8 @@ class Assignment(Strict):
     attempt: int
     spec: JobSpec
     processes: tuple[ProcessAssignment, ...]
+    resume: str | None = None
+    """Key in the artifact store (contract/store.py) of the checkpoint to go on from."""
 
     def on_host(self, host: str) -> tuple[ProcessAssignment, ...]:
         """The processes that `host` must start."""
@@ -39,6 +41,8 @@ class Place(Strict):
     process: ProcessAssignment
     processes: tuple[ProcessAssignment, ...]
     run: str
+    resume: str | None = None
+    """Folder, on this host, of the checkpoint to go on from."""
 
     @property
     def chief(self) -> bool:

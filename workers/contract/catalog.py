@@ -5,14 +5,23 @@ A plugin module declares `title`, `summary` and `Options`, imports TensorFlow on
     strategy  layout(options) -> Layout                     the processes and devices that it needs
               check(options) -> list[Problem]               optional: what it cannot honour
               check_training(options, training) -> list[Problem]   optional: nor of the training settings
+              check_kernels(options, kernels) -> list[Problem]     optional: nor of the model's large weights
               create(options, place) -> tf.distribute.Strategy
-    model     build_model(inputs, outputs, options) -> keras.Model     `inputs` one example's shape, `outputs` the width
+    model     build_model(info, options) -> keras.Model     from [batch, *info.shape] to float32 [batch, info.outputs]
+              count_parameters(info, options) -> int        exactly those of the built model, without building it
               check(options, info) -> list[Problem]         optional: whether it fits the data
               synchronizes(options) -> bool                 optional: whether its layers talk over the replicas
-              count_parameters(inputs, outputs, options) -> int
+              kernels(info, options) -> dict[str, tuple[int, ...]]   optional: each large weight by a name for people,
+                                                            and the sizes of which one must divide to split it
+              task: Task                                    optional: what it trains instead of the dataset's task
+              player_of(path) -> int, rates(options)        optional: for several losses, which of them a weight lowers,
+                                                            and each player's learning rate as a multiple of the job's
     dataset   describe(options) -> DatasetInfo              without loading anything
               load(options, home) -> Arrays                 NumPy, in memory
               probe(options, home) -> str | None            optional: why this host cannot load it, else None
+              inspect(path, options) -> Facts               of files: what they hold, for `options.facts`
+              stream(options) -> streaming.Source           of files: read while training, when DatasetInfo.files is set
+              by_hand = True                                optional: needs a path on the host, so no form offers it
 """
 
 from __future__ import annotations

@@ -13,7 +13,16 @@ from pydantic import Field, TypeAdapter
 from workers.contract.base import Strict
 
 PhaseName = Literal[
-    "preparing", "importing", "connecting", "loading", "building", "compiling", "training", "evaluating", "saving"
+    "preparing",
+    "importing",
+    "connecting",
+    "loading",
+    "building",
+    "compiling",
+    "training",
+    "evaluating",
+    "predicting",
+    "saving",
 ]
 
 
@@ -37,6 +46,7 @@ class ReplicaInfo(Strict):
     process: str
     device: str
     gauge: Literal["process", "device"] = "process"
+    weight_bytes: int | None = Field(None, description="Weights and optimizer slots there, where a model is split.")
 
 
 class Started(_Event):
@@ -93,6 +103,51 @@ class Artifact(_Event):
     sha256: str
 
 
+class CheckpointSaved(_Event):
+    """A checkpoint is whole on the chief's disk. `path` is its folder, `sha256` its manifest's, `bytes` all its files'.
+
+    `metrics` are the newest values then; `best` says that it is the best so far by the spec's `checkpoint.best`.
+    """
+
+    type: Literal["checkpoint"] = "checkpoint"
+    name: str
+    path: str
+    step: int
+    samples_seen: int
+    bytes: int
+    sha256: str
+    seconds: float = Field(description="From the snapshot to the manifest; the steps go on meanwhile.")
+    metrics: dict[str, float] = Field(default_factory=dict)
+    best: bool = False
+
+
+class CheckpointDropped(_Event):
+    """A checkpoint gave way to newer ones."""
+
+    type: Literal["checkpoint_dropped"] = "checkpoint_dropped"
+    name: str
+
+
+class Stored(_Event):
+    """The supervisor has put a checkpoint or an artifact whole into the artifact store (contract/store.py)."""
+
+    type: Literal["stored"] = "stored"
+    kind: Literal["checkpoint", "artifact"]
+    name: str
+    bytes: int
+
+
+class NotStored(_Event):
+    """The supervisor has given up putting it there; it lies on `host` at `path` only, because of `cause`."""
+
+    type: Literal["not_stored"] = "not_stored"
+    kind: Literal["checkpoint", "artifact"]
+    name: str
+    host: str
+    path: str
+    cause: str
+
+
 class Failed(_Event):
     """The process is about to end because of this; `cause` is one sentence for people."""
 
@@ -103,11 +158,15 @@ class Failed(_Event):
 
 
 class Finished(_Event):
-    """The chief did all it was asked for. `metrics` holds the last value of each evaluated and trained metric."""
+    """The chief did all it was asked for. `metrics` holds the last value of each evaluated and trained metric.
+
+    `stopped_early` says in a clause why there were fewer steps than planned, else it is empty.
+    """
 
     type: Literal["finished"] = "finished"
     metrics: dict[str, float]
     step: int
+    stopped_early: str = ""
 
 
 class Spawned(_Event):
@@ -136,15 +195,28 @@ class Ended(_Event):
     """
 
     type: Literal["ended"] = "ended"
-    outcome: Literal["succeeded", "failed", "cancelled"]
+    outcome: Literal["succeeded", "failed", "cancelled", "paused"]
     cause: str = ""
     target: str | None = None
     log_tail: str = ""
 
 
-Event = Annotated[
-    Phase | Started | Points | Artifact | Failed | Finished | Spawned | Exited | Ended, Field(discriminator="type")
-]
+_Any = (
+    Phase
+    | Started
+    | Points
+    | Artifact
+    | CheckpointSaved
+    | CheckpointDropped
+    | Stored
+    | NotStored
+    | Failed
+    | Finished
+    | Spawned
+    | Exited
+    | Ended
+)
+Event = Annotated[_Any, Field(discriminator="type")]
 _adapter: TypeAdapter[Event] = TypeAdapter(Event)
 
 

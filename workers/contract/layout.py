@@ -16,7 +16,9 @@ class ProcessShape(Strict):
     """One operating-system process of a job, before it is given a place.
 
     `devices` is how many devices of the host it needs; `indexes` names them when the user chose (empty: any). Each
-    device is split into `split` logical ones, and every logical device holds one replica when `computes` is true.
+    device is split into `split` logical ones, and when `computes` is true, every `shards` logical devices hold one
+    replica together. Where it has fewer, the processes after it that `follow` hold the rest: a replica counts once, in
+    the process in which it begins.
     A process that is not `essential` may die once it has told the phase `training`: the job goes on without it.
     """
 
@@ -26,7 +28,9 @@ class ProcessShape(Strict):
     devices: int = Field(1, ge=0)
     indexes: tuple[int, ...] = ()
     split: int = Field(1, ge=1)
+    shards: int = Field(1, ge=1)
     computes: bool = True
+    follows: bool = False
     essential: bool = True
 
     @property
@@ -36,8 +40,8 @@ class ProcessShape(Strict):
 
     @property
     def replicas(self) -> int:
-        """Model copies in this process."""
-        return self.devices * self.split if self.computes else 0
+        """Model copies that begin in this process."""
+        return -(-self.devices * self.split // self.shards) if self.computes and not self.follows else 0
 
 
 class Layout(Strict):
@@ -72,6 +76,7 @@ class ProcessAssignment(Strict):
     kind: DeviceKind
     devices: tuple[int, ...]
     split: int = Field(1, ge=1)
+    shards: int = Field(1, ge=1)
     replicas: tuple[int, ...]
     essential: bool = True
 
@@ -97,6 +102,7 @@ def assign(
         kind=kind,
         devices=devices,
         split=shape.split,
+        shards=shape.shards,
         replicas=tuple(range(first_replica, first_replica + shape.replicas)),
         essential=shape.essential,
     )

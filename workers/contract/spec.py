@@ -10,12 +10,16 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 
 from workers.contract import catalog
 from workers.contract.base import Options, Strict
-from workers.contract.data import DatasetInfo
+from workers.contract.data import DatasetInfo, Task
 from workers.contract.document import VERSION, read
+from workers.contract.fitting import check
 from workers.contract.gradients import Aggregation, Clip
+from workers.contract.keeping import Checkpoint, Export, Resume
+from workers.contract.kinds import JobKind, Predict
 from workers.contract.layout import Layout
 from workers.contract.optimizers import OPTIMIZERS, Optimizer, RMSprop
 from workers.contract.problems import Problem, SpecInvalid
+from workers.contract.schedule import EarlyStopping, Schedule
 from workers.contract.validation import problems_of
 
 
@@ -24,6 +28,9 @@ class Choice(Strict):
 
     name: str = Field(min_length=1, max_length=100)
     options: dict[str, Any] = Field(default_factory=dict)
+
+
+ClassWeight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 class Training(Strict):
@@ -62,11 +69,51 @@ class Training(Strict):
         description="Steps over which the learning rate rises from zero.",
         json_schema_extra={"unit": "steps"},
     )
+    schedule: Schedule = Field(
+        default_factory=Schedule,
+        title="Schedule",
+        description="How the learning rate falls after the warm-up: `kind` constant, step (with `every_steps` and "
+        "`factor`) or cosine (with `final`).",
+    )
+    label_smoothing: float = Field(
+        0.0,
+        ge=0,
+        lt=1,
+        title="Label smoothing",
+        description="Part of each target that is spread evenly over all classes while training.",
+        json_schema_extra={"advanced": True},
+    )
+    class_weights: Literal["balanced"] | dict[Annotated[int, Field(ge=0)], ClassWeight] | None = Field(
+        None,
+        title="Class weights",
+        description="Weight of each class in the training loss, such as 0: 1.0, 1: 2.5 (others weigh 1); or balanced. "
+        "The sum is still divided by the global batch.",
+        json_schema_extra={"advanced": True},
+    )
+    early_stopping: EarlyStopping | None = Field(
+        None,
+        title="Early stopping",
+        description="Ends the job when `metric` has not become better by `min_delta` for `patience` epochs.",
+    )
     validation_split: float = Field(
         0.2, ge=0, lt=1, title="Validation split", description="Part of the training data that is held out."
     )
     shuffle: bool = Field(True, title="Shuffle", description="A new order each epoch, decided by the seed.")
     seed: int = Field(1, ge=0, le=2**31 - 1, title="Seed")
+    sharding: Literal["auto", "data", "file", "off"] = Field(
+        "auto",
+        title="Data sharding",
+        description="Auto and data: one order of all data, each worker takes its share of every global batch. File: "
+        "each worker reads files of its own. Off: each worker goes through all data in an order of its own.",
+        json_schema_extra={"advanced": True},
+    )
+    deterministic: bool = Field(
+        True,
+        title="Deterministic order",
+        description="Data that is read from disk comes in the order that the seed decides; off takes what is read "
+        "first, which several files make faster.",
+        json_schema_extra={"advanced": True},
+    )
     initial_model: str | None = Field(
         None,
         min_length=1,
@@ -106,11 +153,12 @@ class Training(Strict):
             raise ValueError("must be auto or between 1 and 10000")
         return value
 
-    @model_validator(mode="after")
-    def _one_length(self) -> Training:
-        if (self.epochs is None) == (self.steps is None):
-            raise ValueError("give either epochs or steps, not both and not neither")
-        return self
+    @field_validator("class_weights", mode="before")
+    @classmethod
+    def _balanced_or_by_class(cls, value: Any) -> Any:
+        if value is None or value == "balanced" or isinstance(value, dict):
+            return value
+        raise ValueError("must be balanced, or a weight by class such as 0: 1.0, 1: 2.5")
 
 
 class JobSpec(Strict):
@@ -118,12 +166,35 @@ class JobSpec(Strict):
 
     version: Literal["lockstep/v1"] = VERSION
     name: str = Field(min_length=1, max_length=120, title="Name")
-    kind: Literal["train"] = "train"
+    kind: JobKind = Field(
+        "train",
+        title="Kind",
+        description="Train, or put a checkpoint's weights to use: evaluate them on the validation and test examples, "
+        "predict examples into a file, or export them.",
+    )
     dataset: Choice
     model: Choice
     strategy: Choice
     training: Training
+    checkpoint: Checkpoint | None = Field(
+        None, title="Checkpoints", description="When to write them, and which to keep: `every_steps`, `keep`, ..."
+    )
+    resume: Resume | None = Field(
+        None, title="Go on from", description="A checkpoint of an earlier job; by hand use --resume instead."
+    )
+    predict: Predict | None = Field(
+        None, title="Predict", description="For the kind predict: `split` says which examples."
+    )
+    export: tuple[Export, ...] = Field(
+        ("keras",), min_length=1, title="Export", description="Formats that the trained model is saved in."
+    )
     tags: tuple[Annotated[str, Field(pattern=r"^[\w.:-]{1,40}$")], ...] = Field((), max_length=20, title="Tags")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _nothing_to_train(cls, data: Any) -> Any:
+        takes_steps = not isinstance(data, dict) or data.get("kind", "train") == "train"
+        return data if takes_steps else {"training": {}, **data}
 
     def to_yaml(self) -> str:
         """The document as people read it; parsing it gives this spec again."""
@@ -139,6 +210,12 @@ class JobSpec(Strict):
         entry = catalog.find("dataset", self.dataset.name)
         info: DatasetInfo = entry.module.describe(entry.parse(self.dataset.options))
         return info
+
+    @property
+    def task(self) -> Task:
+        """What is trained: what the dataset's targets are for, unless the model trains something else."""
+        task: Task = getattr(catalog.find("model", self.model.name).module, "task", self.dataset_info.task)
+        return task
 
     @property
     def layout(self) -> Layout:
@@ -164,13 +241,29 @@ class JobSpec(Strict):
         return self.training.global_batch * self.micro_batches // (layout.replicas if layout.asynchronous else 1)
 
     @property
+    def predicted(self) -> str:
+        """Which examples a job of the kind predict predicts: test, validation, training or all."""
+        split = self.predict.split if self.predict else "auto"
+        whole = "test" if self.dataset_info.test_samples else "all"
+        return whole if split == "auto" else split
+
+    @property
+    def held_out(self) -> float:
+        """The part of the training data that is held out: none of it where all of it is predicted."""
+        return 0.0 if self.kind == "predict" and self.predicted == "all" else self.training.validation_split
+
+    @property
     def steps_per_epoch(self) -> int:
-        """Optimizer steps that the training data is enough for (the remainder is dropped)."""
+        """Optimizer steps that the training data is enough for (the remainder is dropped); 1 where none are taken."""
+        if self.kind != "train":
+            return 1
         return self.dataset_info.training_samples(self.training.validation_split) // self.samples_per_step
 
     @property
     def total_steps(self) -> int:
-        """Optimizer steps of the whole job."""
+        """Optimizer steps of the whole job, 0 for a kind of job that takes none."""
+        if self.kind != "train":
+            return 0
         if self.training.steps is not None:
             return self.training.steps
         return (self.training.epochs or 0) * self.steps_per_epoch
@@ -204,71 +297,6 @@ def parse(document: str | bytes | dict[str, Any]) -> JobSpec:
     return spec
 
 
-def check(spec: JobSpec) -> list[Problem]:
-    """What the fields' own types cannot see: unknown plugins, options, and choices that do not fit together."""
-    problems = _plugin_problems(spec)
-    return problems or _fit_problems(spec)
-
-
-def _plugin_problems(spec: JobSpec) -> list[Problem]:
-    problems: list[Problem] = []
-    for kind in catalog.FOLDERS:
-        choice: Choice = getattr(spec, kind)
-        try:
-            entry = catalog.find(kind, choice.name)
-        except SpecInvalid as error:
-            problems += error.problems
-            continue
-        try:
-            entry.parse(choice.options)
-        except SpecInvalid as error:
-            problems += [problem.under(f"{kind}.options") for problem in error.problems]
-    return problems
-
-
-def _fit_problems(spec: JobSpec) -> list[Problem]:
-    problems: list[Problem] = []
-    strategy, model = catalog.find("strategy", spec.strategy.name), catalog.find("model", spec.model.name)
-    if hasattr(strategy.module, "check"):
-        found = strategy.module.check(spec.options_of("strategy"))
-        problems += [problem.under("strategy.options") for problem in found]
-    if hasattr(strategy.module, "check_training"):
-        found = strategy.module.check_training(spec.options_of("strategy"), spec.training)
-        problems += [problem.under("training") for problem in found]
-    if hasattr(model.module, "check"):
-        found = model.module.check(spec.options_of("model"), spec.dataset_info)
-        problems += [problem.under("model") for problem in found]
-    return problems + _jit_problems(spec) + _batch_problems(spec)
-
-
-def _jit_problems(spec: JobSpec) -> list[Problem]:
-    """XLA compiles a replica's step as one piece, and TensorFlow has no words with other replicas inside of it."""
-    model = catalog.find("model", spec.model.name).module
-    if not (spec.training.jit and spec.layout.replicas > 1 and hasattr(model, "synchronizes")):
-        return []
-    if not model.synchronizes(spec.options_of("model")):
-        return []
-    message = f"cannot compile batch normalization over {spec.layout.replicas} replicas"
-    return [Problem("training.jit", message, True, "Turn jit or batch_norm off, or use one device")]
-
-
-def _batch_problems(spec: JobSpec) -> list[Problem]:
-    batch, replicas = spec.training.global_batch, spec.layout.replicas
-    samples = spec.dataset_info.training_samples(spec.training.validation_split)
-    path = "training.global_batch"
-    if batch % replicas:
-        below, above = batch // replicas * replicas, (batch // replicas + 1) * replicas
-        nearest = f"{below} or {above}" if below else str(above)
-        return [Problem(path, f"cannot be shared evenly by {replicas} replicas", batch, f"Nearest that can: {nearest}")]
-    if batch > samples:
-        return [Problem(path, f"is larger than the {samples} training samples", batch, f"Use at most {samples}")]
-    if spec.samples_per_step > samples:
-        message = f"make steps of {spec.samples_per_step} examples, and there are {samples} training samples"
-        remedy = f"Use at most {samples // batch}, or a smaller global batch"
-        return [Problem("training.aggregation.micro_batches", message, spec.micro_batches, remedy)]
-    return []
-
-
 def _spec_problems(error: ValidationError, data: dict[str, Any]) -> list[Problem]:
     given = data.get("version")
     if given is not None and given != VERSION:
@@ -281,7 +309,7 @@ def _clean(problem: Problem) -> Problem:
     parts = problem.path.split(".")
     if parts[:2] == ["training", "optimizer"] and len(parts) > 2 and parts[2] in OPTIMIZERS:
         del parts[2]
-    if parts[:2] == ["training", "steps_per_call"]:
+    if parts[:2] in (["training", "steps_per_call"], ["training", "class_weights"]):
         del parts[2:]
     return Problem(".".join(parts), problem.message, problem.value, problem.remedy)
 

@@ -18,7 +18,10 @@ WAKE = "lockstep:wake"
 """A list; pushing anything lets the control process look at once."""
 
 ORDER = "order"
-"""Field of the attempt's hash: absent or `run`; `stop` asks its supervisors to end; `void`: ended without them."""
+"""Field of the attempt's hash: absent or `run`; `pause`: save a checkpoint and end; `stop`: end; `void`: was ended."""
+
+SAVE = "save"
+"""Field beside it: changes with each request for a checkpoint soon, while the job goes on."""
 
 COMMITTED_TTL = 7 * 24 * 3600
 
@@ -29,7 +32,7 @@ def host_queue(host: str) -> str:
 
 
 def attempt_key(attempt: int) -> str:
-    """Hash of one attempt: `<source>` -> committed bytes, and ORDER."""
+    """Hash of one attempt: `<source>` -> committed bytes, ORDER and SAVE."""
     return f"lockstep:attempt:{attempt}"
 
 

@@ -7,9 +7,20 @@ import pytest
 from workers.contract import catalog
 from workers.contract.data import DatasetInfo
 from workers.contract.layout import Layout
+from workers.contract.library import FILE
 from workers.contract.problems import SpecInvalid
 
 ENTRIES = [entry for kind in catalog.FOLDERS for entry in catalog.entries(kind).values()]
+
+
+def described(dataset: str) -> DatasetInfo:
+    entry = catalog.find("dataset", dataset)
+    info: DatasetInfo = entry.module.describe(entry.options())
+    return info
+
+
+BUILT_IN = [name for name, entry in catalog.entries("dataset").items() if FILE not in entry.options.model_fields]
+DATA = [described(name) for name in BUILT_IN]
 
 
 def label(entry: catalog.Entry) -> str:
@@ -28,13 +39,43 @@ def test_it_describes_itself_and_each_of_its_options(entry: catalog.Entry) -> No
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=label)
 def test_it_works_by_its_defaults_alone(entry: catalog.Entry) -> None:
+    if FILE in entry.options.model_fields:
+        pytest.skip("opens a file of the user's")
     options = entry.parse({})
     if entry.kind == "dataset":
         assert isinstance(entry.module.describe(options), DatasetInfo)
     if entry.kind == "strategy":
         assert isinstance(entry.module.layout(options), Layout)
     if entry.kind == "model":
-        assert entry.module.count_parameters((8, 8, 1), 10, options) > 0
+        fitting = [info for info in DATA if not hasattr(entry.module, "check") or not entry.module.check(options, info)]
+        assert fitting
+        assert all(entry.module.count_parameters(info, options) > 0 for info in fitting)
+
+
+@pytest.mark.parametrize(
+    ("dataset", "models"),
+    [
+        ("digits", {"linear", "mlp", "cnn", "autoencoder", "gan", "resnet", "efficientnet", "mobilenet"}),
+        ("diabetes", {"linear", "mlp", "autoencoder", "gan"}),
+        ("imdb", {"text_classifier"}),
+        ("tiny_text", {"transformer_lm"}),
+        ("synthetic_clicks", {"wide_and_deep"}),
+    ],
+)
+def test_it_offers_the_models_that_fit_the_data(dataset: str, models: set[str]) -> None:
+    info = described(dataset)
+    built_in = (entry for entry in catalog.entries("model").values() if FILE not in entry.options.model_fields)
+    offered = {entry.name: entry.module.check(entry.options(), info) for entry in built_in}
+    assert {name for name, problems in offered.items() if not problems} == models
+    refusals = [problem for problems in offered.values() for problem in problems]
+    assert all(problem.path == "name" and problem.remedy for problem in refusals)
+
+
+@pytest.mark.parametrize("name", ["keras_file", "python_module"])
+def test_a_model_in_a_file_says_that_it_needs_one(name: str) -> None:
+    entry = catalog.find("model", name)
+    (problem,) = entry.module.check(entry.options(), catalog.find("dataset", "digits").module.describe(None))
+    assert (problem.path, problem.message) == ("options.file", "is required")
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=label)
@@ -43,7 +84,11 @@ def test_it_refuses_unknown_options(entry: catalog.Entry) -> None:
         entry.parse({"no_such_option": 1})
 
 
-def test_it_offers_what_the_first_issue_names() -> None:
+def test_it_offers_what_the_issues_name() -> None:
     assert {"one_device", "mirrored", "multi_worker_mirrored"} <= set(catalog.entries("strategy"))
-    assert {"linear", "mlp", "cnn"} <= set(catalog.entries("model"))
-    assert {"digits", "mnist", "fashion_mnist", "synthetic_images"} <= set(catalog.entries("dataset"))
+    text, pictures = {"text_classifier", "transformer_lm"}, {"cnn", "efficientnet", "mobilenet"}
+    assert {"linear", "mlp", "wide_and_deep", "autoencoder", "gan"} | text | pictures <= set(catalog.entries("model"))
+    downloaded = {"mnist", "fashion_mnist", "cifar10", "cifar100", "imdb"}
+    bundled = {"digits", "breast_cancer", "wine", "diabetes", "tiny_text"}
+    synthetic = {"synthetic_images", "synthetic_tokens", "synthetic_clicks"}
+    assert downloaded | bundled | synthetic <= set(catalog.entries("dataset"))

@@ -1,0 +1,83 @@
+"""Settings of the loss and of its watching: refused, in words, where they make no sense."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.workers.training.conftest import seed_with
+from workers.contract.problems import SpecInvalid
+from workers.contract.spec import parse
+
+REGRESSION = {"dataset": {"name": "diabetes"}, "model": {"name": "linear"}}
+SMALL = {"global_batch": 64}
+
+
+def refused(training: dict[str, Any], **changes: Any) -> dict[str, str]:
+    with pytest.raises(SpecInvalid) as caught:
+        parse(seed_with(**changes, training={**SMALL, **training}))
+    return {problem.path: str(problem) for problem in caught.value.problems}
+
+
+@pytest.mark.parametrize(
+    ("training", "said"),
+    [
+        ({"label_smoothing": 0.1}, "trains regression"),
+        ({"class_weights": "balanced"}, "trains regression"),
+        ({"early_stopping": {"patience": 2, "metric": "val_accuracy"}}, "Use one of val_loss, val_mean_absolute_error"),
+    ],
+)
+def test_it_refuses_for_regression_what_is_about_classes(training: dict[str, Any], said: str) -> None:
+    [(path, text)] = refused(training, **REGRESSION).items()
+    assert path.startswith(f"training.{next(iter(training))}")
+    assert said in text
+
+
+@pytest.mark.parametrize(
+    ("weights", "said"),
+    [
+        ({"10": 2}, "name class 10, and the data has 10"),
+        ({"0": -1}, "greater than or equal to 0"),
+        ("even", "balanced"),
+    ],
+)
+def test_it_refuses_class_weights_that_weigh_nothing(weights: Any, said: str) -> None:
+    assert said in refused({"class_weights": weights})["training.class_weights"]
+
+
+def test_it_reads_class_weights_of_yaml_and_json_alike() -> None:
+    for given in ({0: 1.5, 3: 2}, {"0": 1.5, "3": 2}):
+        assert parse(seed_with(training={"class_weights": given})).training.class_weights == {0: 1.5, 3: 2.0}
+
+
+def test_it_refuses_to_watch_what_is_not_held_out() -> None:
+    problems = refused({"early_stopping": {"patience": 2}, "validation_split": 0})
+    assert "validation_split is 0" in problems["training.early_stopping"]
+
+
+@pytest.mark.parametrize(
+    ("schedule", "said"),
+    [
+        ({"kind": "step"}, "needs every_steps and factor"),
+        ({"kind": "step", "every_steps": 2, "factor": 2}, "less than or equal to 1"),
+        ({"kind": "cosine", "factor": 0.5}, "cosine takes no factor"),
+        ({"final": 0.5}, "constant takes no final"),
+        ({"kind": "linear"}, "constant"),
+    ],
+)
+def test_it_refuses_a_schedule_that_says_too_little_or_too_much(schedule: dict[str, Any], said: str) -> None:
+    [text] = refused({"schedule": schedule}).values()
+    assert said in text
+
+
+def test_it_trains_what_the_model_says() -> None:
+    assert parse(seed_with()).task == "classification"
+    assert parse(seed_with(model={"name": "autoencoder"})).task == "reconstruction"
+    assert parse(seed_with(**REGRESSION, training=SMALL)).task == "regression"
+
+
+def test_it_refuses_two_optimizers_where_workers_step_each_on_their_own() -> None:
+    problems = refused({"mixed_precision": "float16"}, model={"name": "gan"}, strategy={"name": "parameter_server"})
+    assert "Use multi_worker_mirrored, or mirrored on one host" in problems["strategy.name"]
+    assert "training.mixed_precision" in problems

@@ -1,0 +1,126 @@
+"""Reads tables block by block, each cell as text: what a column is was decided over all of it, not over its start."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from workers.contract.files.facts import refuse
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+BLOCK_BYTES = 2**18
+BLOCK_ROWS = 4_096
+MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "none", "?")
+MOST_COLUMNS = 2_000
+MOST_LINE = 2**20
+
+
+def csv_header(file: Path) -> tuple[list[str], str]:
+    """Names of the columns and what separates them: comma, semicolon or tab. Raises SpecInvalid."""
+    with file.open("rb") as stream:
+        raw = stream.readline(MOST_LINE + 1)
+    if len(raw) > MOST_LINE or b"\0" in raw:
+        refuse("file", "is not a CSV file: its first line is no line of text", file.name, "Give a text file")
+    try:
+        line = raw.decode("utf-8-sig").rstrip("\r\n")
+    except UnicodeDecodeError:
+        refuse("file", "is not UTF-8 text", file.name, "Save the file as UTF-8")
+    separator = max(",;\t", key=line.count)
+    names = [name.strip() for name in next(csv.reader([line], delimiter=separator), [])]
+    check_names(names, file)
+    return names, separator
+
+
+def check_names(names: list[str], file: Path) -> None:
+    """Raises SpecInvalid unless every column has a name of its own."""
+    if len(names) < 2:
+        refuse("file", "has fewer than two columns in its first line", file.name, "Separate columns by commas")
+    if len(names) > MOST_COLUMNS:
+        refuse("file", f"has {len(names):,} columns", file.name, f"Keep at most {MOST_COLUMNS:,}")
+    doubled = next((name for name in names if names.count(name) > 1), None)
+    if doubled is not None:
+        what = f"the column {doubled} twice" if doubled else "columns without a name"
+        refuse("file", f"has {what} in its first line", file.name, "Give each column a name of its own")
+
+
+def csv_blocks(file: Path) -> Iterator[pa.RecordBatch]:
+    """The rows of a CSV file, in order, every column as text. Raises SpecInvalid."""
+    import pyarrow as pa
+    from pyarrow import csv as arrow
+
+    names, separator = csv_header(file)
+    try:
+        reader = arrow.open_csv(
+            file,
+            read_options=arrow.ReadOptions(
+                column_names=names, skip_rows=1, block_size=BLOCK_BYTES, use_threads=False, encoding="utf8"
+            ),
+            parse_options=arrow.ParseOptions(delimiter=separator, newlines_in_values=True),
+            convert_options=arrow.ConvertOptions(
+                column_types=dict.fromkeys(names, pa.string()), null_values=MISSING, strings_can_be_null=True
+            ),
+        )
+        yield from reader
+    except pa.ArrowInvalid as error:
+        _refuse_csv(file, str(error))
+
+
+def _refuse_csv(file: Path, said: str) -> None:
+    if "Empty CSV" in said:
+        refuse("file", "holds no row below its first line", file.name, "Give a file with data in it")
+    if "UTF8" in said.upper():
+        refuse("file", "is not UTF-8 text", file.name, "Save the file as UTF-8")
+    if "Expected" in said and "columns" in said:
+        fault = said[said.index("Expected") :].splitlines()[0][:160]
+        refuse("file", f"has a row of another length than its first line ({fault})", file.name, "Mend that row")
+    fault = said.splitlines()[0][:160]
+    refuse("file", f"cannot be read as CSV ({fault})", file.name, "Save it as CSV with a header, UTF-8")
+
+
+def open_parquet(file: Path) -> Any:
+    """A pyarrow.parquet.ParquetFile. Raises SpecInvalid."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    try:
+        opened = parquet.ParquetFile(file)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
+        refuse("file", f"is not a Parquet file or is torn ({_first(error)})", file.name, "Write the file again")
+    names = opened.schema_arrow.names
+    check_names(list(names), file)
+    for field in opened.schema_arrow:
+        if pa.types.is_nested(field.type) or pa.types.is_binary(field.type):
+            refuse(
+                "file", f"has {field.type} in its column {field.name}", file.name, "Keep numbers, texts and booleans"
+            )
+    return opened
+
+
+def parquet_blocks(file: Path, groups: list[int] | None = None) -> Iterator[pa.RecordBatch]:
+    """The rows of a Parquet file or of some of its row groups, in order, every column as text. Raises SpecInvalid."""
+    import pyarrow as pa
+
+    opened = open_parquet(file)
+    try:
+        for batch in opened.iter_batches(BLOCK_ROWS, row_groups=groups, use_threads=False):
+            yield pa.RecordBatch.from_arrays([_as_text(column) for column in batch.columns], batch.schema.names)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
+        refuse("file", f"is torn ({_first(error)})", file.name, "Write the file again")
+    finally:
+        opened.close()
+
+
+def _as_text(column: Any) -> Any:
+    import pyarrow as pa
+    from pyarrow import compute
+
+    text = compute.cast(column, pa.string()) if not pa.types.is_string(column.type) else column
+    return compute.if_else(compute.is_in(text, pa.array(MISSING)), pa.scalar(None, pa.string()), text)
+
+
+def _first(error: BaseException) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0][:160]
