@@ -63,8 +63,12 @@ class Gang:
         isolate: Isolate = "auto",
         port_range: tuple[int, int] = PORT_RANGE,
         env: Mapping[str, str] | None = None,
+        resume: Path | None = None,
     ) -> None:
-        """`module` is what each process runs; `env` is what may be inherited from (default: our environment)."""
+        """`module` is what each process runs; `env` is what may be inherited from (default: our environment).
+
+        `resume` is the folder of the checkpoint to go on from.
+        """
         self.run = run.resolve()
         self.spec = spec
         self.processes = processes
@@ -74,6 +78,7 @@ class Gang:
         self._isolate = isolate
         self._port_range = port_range
         self._env = os.environ if env is None else env
+        self._resume = None if resume is None else str(resume.resolve())
         self._ports = PortReservation()
         self._living: dict[str, subprocess.Popen[bytes]] = {}
         self._watch = _DeathWatch()
@@ -160,7 +165,9 @@ class Gang:
 
     def _spawn(self, process: ProcessAssignment, network: PrivateNetwork | None) -> None:
         place = self.run / "places" / f"{process.name}.json"
-        content = Place(spec=self.spec, process=process, processes=self.processes, run=str(self.run))
+        content = Place(
+            spec=self.spec, process=process, processes=self.processes, run=str(self.run), resume=self._resume
+        )
         partial = place.with_suffix(".partial")
         partial.write_text(content.model_dump_json())
         partial.replace(place)

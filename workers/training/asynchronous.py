@@ -14,8 +14,10 @@ from workers.contract.spec import JobSpec
 from workers.training.data import Split, epoch_order, replica_batches
 from workers.training.distribution import REPLICA_SEED
 from workers.training.objective import Objective
+from workers.training.roll_call import Answers
 from workers.training.serving import INDEX, STEP
-from workers.training.steps import Outcome
+from workers.training.state import is_seed
+from workers.training.steps import Hints, Outcome
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -26,17 +28,14 @@ LOOK_SECONDS = 0.25
 RETRY_SECONDS = 0.05
 
 
-def is_seed(variable: Any) -> bool:
-    """Whether this is the state of a layer's random numbers, which follow from the step instead."""
-    return bool(variable.name == "seed_generator_state")
-
-
 class AsynchronousSteps:
     """A worker takes the next `samples_per_step` examples of the seed's order, reads the weights as they are then, and
     the servers apply its gradients as they come. So every example is used once an epoch, whoever takes it; one worker
     alone trains exactly as one device does.
 
-    A step that was under way in a worker that died is taken again by another one, and may then count twice.
+    Quick steps are dealt out several at a time, so that the way to a worker and back is paid for once: they still read
+    the weights and apply their gradients one by one. Steps that were under way in a worker that died are taken again
+    by another one, and those that it had applied then count twice.
     """
 
     def __init__(
@@ -47,11 +46,16 @@ class AsynchronousSteps:
         self._samples_per_step = spec.samples_per_step
         self._steps_per_epoch, self._total = spec.steps_per_epoch, spec.total_steps
         self._ahead = distribution.workers * spec.options_of("strategy").in_flight  # type: ignore[attr-defined]
-        self._function = _worker_step(distribution, model, optimizer, objective, spec)
+        self._function = _worker_steps(distribution, model, optimizer, objective, spec)
         self._pending: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._done: queue.SimpleQueue[NDArray[np.float32] | Exception] = queue.SimpleQueue()
         self._rows: NDArray[np.int32] = np.zeros((0, 0), np.int32)
-        self._first = self._dealt = self._taken = 0
+        self._first = self._dealt = self._taken = self._closures = 0
+        self._finished = np.zeros((3, 0), np.float32)
+        self._workers = [process.name for process in distribution.servers if process.role == "worker"]
+        self._answers = Answers(self._workers)
+        self._seconds_per_step = 0.0
+        self._warm = False
 
     def place(self, split: Split, scale: float) -> None:
         """Send the training data to every worker, once."""
@@ -66,7 +70,7 @@ class AsynchronousSteps:
 
         self._data = iter(self._chief.coordinator.create_per_worker_dataset(whole))
         for _ in range(self._ahead):
-            threading.Thread(target=self._wait, name="step", daemon=True).start()
+            threading.Thread(target=self._wait, name="steps", daemon=True).start()
         self._chief.welcome()
 
     def begin_epoch(self, epoch: int) -> None:
@@ -77,52 +81,80 @@ class AsynchronousSteps:
         self._rows = self._rows[: self._total - self._first]
         self._dealt = self._taken = 0
 
-    def run(self, start: int, count: int, seconds_per_step: float) -> Outcome:
-        """Return when `count` more steps of the epoch are done. More may be under way, none beyond the epoch.
+    @property
+    def under_way(self) -> int:
+        """Steps that were dealt out and not yet handed on by `run`."""
+        return self._dealt - self._taken
+
+    def run(self, start: int, count: int, hints: Hints, fence: int) -> Outcome:
+        """Return when `count` more steps of the epoch are done. More may be under way, none from step `fence` on.
 
         Raises PeerLost, or the error of a step that no other worker can mend.
         """
         from tensorflow.errors import OpError
 
-        if start > self._dealt:
-            self._dealt = self._taken = start
-        done: list[NDArray[np.float32]] = []
-        while len(done) < count:
+        self._dealt = max(self._dealt, start)
+        end = min(fence, len(self._rows))
+        size = max(1, count // self._ahead)
+        began, arrived = time.monotonic(), 0
+        while self._finished.shape[1] < count:
             try:
-                while self._dealt < min(self._taken + self._ahead, len(self._rows)):
-                    self._deal()
-                done.append(self._next())
+                while self._closures < self._ahead and self._dealt < end:
+                    self._deal(size, end)
+                done = self._next()
             except OpError:
                 # TensorFlow says that somebody is gone before the roll call knows who.
                 self._chief.roll_call.blame()
                 raise
-            self._taken += 1
-        losses, metrics, workers = np.stack(done, 1)
-        replicas = tuple(int(worker) for worker in workers)
-        return Outcome(losses, metrics, seconds_per_step, replicas, self._chief.roll_call.news())
+            self._closures -= 1
+            arrived += done.shape[1]
+            self._finished = np.concatenate([self._finished, done], 1)
+        self._learn(time.monotonic() - began, arrived)
+        losses, metrics, workers = self._finished[:, :count]
+        self._finished = self._finished[:, count:]
+        self._taken = start + count
+        hints = hints._replace(seconds_per_step=self._seconds_per_step)
+        replicas = tuple(workers.astype(int).tolist())
+        return Outcome(losses, metrics, hints, replicas, self._chief.roll_call.news())
 
-    def _deal(self) -> None:
+    def _learn(self, seconds: float, steps: int) -> None:
+        """What a step costs: of those that came, not of those that were asked for. The first are spent on compiling."""
+        if self._warm and steps:
+            before = self._seconds_per_step or seconds / steps
+            self._seconds_per_step = (before + seconds / steps) / 2
+        self._warm = True
+
+    def _deal(self, size: int, end: int) -> None:
+        """Give the next `size` steps to a worker; fewer near the `end`, so that all end together."""
         import tensorflow as tf
 
-        rows, number = tf.constant(self._rows[self._dealt]), tf.constant(self._first + self._dealt, tf.int64)
-        self._pending.put(self._chief.coordinator.schedule(self._function, args=(self._data, rows, number)))
-        self._dealt += 1
+        left = end - self._dealt
+        rows = self._rows[self._dealt : self._dealt + min(size, -(-left // self._ahead))]
+        # As bytes, which have the same shape however many steps they are: another one would be traced again.
+        order, number = tf.constant(rows.tobytes()), tf.constant(self._first + self._dealt, tf.int64)
+        self._pending.put(self._chief.coordinator.schedule(self._function, args=(self._data, order, number)))
+        if not self._closures:
+            self._answers.ask()
+        self._dealt += len(rows)
+        self._closures += 1
 
     def _next(self) -> NDArray[np.float32]:
-        """What the next step to be done brought back."""
+        """What the next steps to be done brought back: float32 [3, steps]."""
         while True:
             try:
                 answer = self._done.get(timeout=LOOK_SECONDS)
             except queue.Empty:
                 self._chief.roll_call.check()
+                self._answers.check(self._chief.roll_call.gone)
                 self._chief.coordinator.done()  # raises what ended the steps, if anything did
                 continue
             if isinstance(answer, Exception):
                 raise answer
+            self._answers.note(self._workers[int(answer[2, 0])])
             return answer
 
     def _wait(self) -> None:
-        """The life of a thread: one step after the other, each until it is done."""
+        """The life of a thread: some steps after the others, each time until they are done."""
         while True:
             remote = self._pending.get()
             try:
@@ -145,17 +177,50 @@ def _fetch(remote: Any) -> NDArray[np.float32]:
             return answer
 
 
+def _worker_steps(
+    chief: Coordinated, model: Any, optimizer: Any, objective: Objective, spec: JobSpec
+) -> Callable[..., Any]:
+    """Steps of one worker, one after the other: float32 [3, steps], mean losses, metric sums and its own number."""
+    import tensorflow as tf
+
+    share = spec.samples_per_step
+    replica = _worker_step(chief, model, optimizer, objective, spec)
+
+    def steps(data: Any, order: Any, first: Any) -> Any:
+        with tf.device("/device:CPU:0"):
+            features, targets, scale, worker = data.get_next()
+            rows = tf.reshape(tf.io.decode_raw(order, tf.int32), [-1, share])
+            count = tf.shape(rows)[0]
+            tf.io.write_file(STEP, tf.strings.as_string(first + 1))
+
+        def body(index: Any, results: Any) -> tuple[Any, Any]:
+            with tf.device("/device:CPU:0"):
+                own = tf.gather(features, rows[index]), tf.gather(targets, rows[index])
+                batch, labels = objective.prepare(*own, scale)
+            result = chief.strategy.run(replica, args=(batch, labels, first + tf.cast(index, tf.int64)))
+            return index + 1, results.write(index, result)
+
+        results = tf.TensorArray(tf.float32, size=count, element_shape=[2])
+        _, results = tf.while_loop(
+            lambda index, _: index < count, body, (tf.constant(0), results), parallel_iterations=1
+        )
+        return tf.concat([tf.transpose(results.stack()), tf.fill([1, count], worker)], 0)
+
+    return tf.function(steps, autograph=False)  # type: ignore[no-any-return]
+
+
 def _worker_step(
     chief: Coordinated, model: Any, optimizer: Any, objective: Objective, spec: JobSpec
 ) -> Callable[..., Any]:
-    """One step in a worker: float32 [3], its mean loss, its metric sum and the worker's number."""
+    """One step in a worker: float32 [2], its mean loss and its metric sum."""
     import tensorflow as tf
 
     summed = spec.training.aggregation.method == "sum"
     seeds = {id(v): tf.constant(v.numpy()) for v in model.non_trainable_variables if is_seed(v)}
 
     def replica(features: Any, targets: Any, number: Any) -> Any:
-        weights, state = [kept.read() for kept in chief.weights], [kept.read() for kept in chief.state]
+        values = chief.read([*chief.weights, *chief.statistics])
+        weights, state = values[: len(chief.weights)], values[len(chief.weights) :]
         with tf.GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(weights)
             outputs, after = model.stateless_call(
@@ -165,21 +230,11 @@ def _worker_step(
             total = tf.reduce_sum(losses)
             loss = total / spec.samples_per_step
         gradients = tape.gradient(total if summed else loss, weights)
-        parts = [part for kept, each in zip(chief.weights, gradients, strict=True) for part in kept.split(each)]
-        optimizer.apply(parts, chief.parts)
+        chief.apply(optimizer, gradients)
         _add_changes(chief, model, state, after)
         return tf.stack([loss, tf.reduce_sum(metrics)])
 
-    def step(data: Any, rows: Any, number: Any) -> Any:
-        with tf.device("/device:CPU:0"):
-            features, targets, scale, worker = data.get_next()
-            batch = tf.cast(tf.gather(features, rows), tf.float32) * scale
-            labels = tf.gather(targets, rows)
-            tf.io.write_file(STEP, tf.strings.as_string(number + 1))
-        results = chief.strategy.run(replica, args=(batch, labels, number))
-        return tf.concat([results, [worker]], 0)
-
-    return tf.function(step, autograph=False)  # type: ignore[no-any-return]
+    return replica
 
 
 def _full_state(model: Any, state: list[Any], seeds: dict[int, Any], number: Any) -> list[Any]:
@@ -197,6 +252,6 @@ def _full_state(model: Any, state: list[Any], seeds: dict[int, Any], number: Any
 def _add_changes(chief: Coordinated, model: Any, before: list[Any], after: list[Any]) -> None:
     """Add what a step changed (moving means), so that it does not undo what others changed meanwhile."""
     changed = [value for v, value in zip(model.non_trainable_variables, after, strict=True) if not is_seed(v)]
-    for kept, old, new in zip(chief.state, before, changed, strict=True):
-        for part, change in zip(kept.parts, kept.split(new - old), strict=True):
-            part.assign_add(change)
+    changes = [new - old for old, new in zip(before, changed, strict=True)]
+    for part, change in chief.sent(chief.statistics, changes):
+        part.assign_add(change)

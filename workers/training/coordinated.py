@@ -13,11 +13,15 @@ from typing import Any, NamedTuple
 from workers.contract.assignment import Place
 from workers.contract.layout import ProcessAssignment
 from workers.contract.spec import JobSpec
-from workers.training.asynchronous import AsynchronousSteps, is_seed
-from workers.training.distribution import Distribution
+from workers.training.asynchronous import AsynchronousSteps
+from workers.training.distribution import Distribution, packs
 from workers.training.objective import Objective
 from workers.training.roll_call import RollCall
 from workers.training.serving import DONE, STEP
+from workers.training.state import is_seed
+
+MESSAGE_BYTES = 2**20
+"""Larger values gain nothing from sharing a message, and are copied once more for it."""
 
 
 class Kept(NamedTuple):
@@ -28,9 +32,13 @@ class Kept(NamedTuple):
 
     def read(self) -> Any:
         """The whole value, in the shape of `own`."""
+        return self.whole([part.read_value() for part in self.parts])
+
+    def whole(self, values: list[Any]) -> Any:
+        """One value of the values of the parts."""
         import tensorflow as tf
 
-        return tf.concat(self.parts, 0) if len(self.parts) > 1 else tf.identity(self.parts[0])
+        return tf.concat(values, 0) if len(values) > 1 else values[0]
 
     def split(self, whole: Any) -> list[Any]:
         """A value of the shape of `own` as the parts have it."""
@@ -54,8 +62,8 @@ class Coordinated(Distribution):
         self.roll_call = RollCall(place)
         self.roll_call.start()
         self.weights: list[Kept] = []
-        self.state: list[Kept] = []
-        self._servers = [process for process in place.processes if process.role != "chief"]
+        self.statistics: list[Kept] = []
+        self.servers = [process for process in place.processes if process.role != "chief"]
 
     def scope(self) -> Any:
         return contextlib.nullcontext()
@@ -80,7 +88,7 @@ class Coordinated(Distribution):
 
         with self.strategy.scope():
             self.weights = [self._keep(variable) for variable in model.trainable_variables]
-            self.state = [self._keep(v) for v in model.non_trainable_variables if not is_seed(v)]
+            self.statistics = [self._keep(v) for v in model.non_trainable_variables if not is_seed(v)]
             optimizer = make()
             # Keras names its own variables after these.
             names = [f"weight_{number}" for number in range(sum(len(kept.parts) for kept in self.weights))]
@@ -94,14 +102,60 @@ class Coordinated(Distribution):
 
     def settle(self, model: Any) -> None:
         """Copy every variable from the servers."""
-        for kept in (*self.weights, *self.state):
+        for kept in (*self.weights, *self.statistics):
             kept.own.assign(kept.read())
+
+    def stand_ins(self, model: Any) -> dict[int, list[Any]]:
+        """The parts on the servers; only the states of random numbers live on the chief alone."""
+        parts = iter(self.parts)
+        weights = {id(kept.own): [next(parts) for _ in kept.parts] for kept in self.weights}
+        return weights | {id(kept.own): kept.parts for kept in self.statistics}
+
+    def read(self, kept: list[Kept]) -> list[Any]:
+        """The values of `kept` as they are now, to be called in a worker. What is small comes in one message."""
+        import tensorflow as tf
+
+        parts = [part for each in kept for part in each.parts]
+        found: dict[int, Any] = {}
+        for pack in _messages(parts):
+            with tf.device(pack[0].device):
+                flat = tf.concat([tf.reshape(part.read_value(), [-1]) for part in pack], 0)
+            split = tf.split(flat, [part.shape.num_elements() for part in pack])
+            found |= {id(part): tf.reshape(value, part.shape) for part, value in zip(pack, split, strict=True)}
+        return [each.whole([found[id(part)] for part in each.parts]) for each in kept]
+
+    def sent(self, kept: list[Kept], values: list[Any]) -> list[tuple[Any, Any]]:
+        """Each part on the servers with its part of `values`, brought there. What is small goes in one message, what is
+        sparse (or None) goes as it is.
+        """
+        import tensorflow as tf
+
+        parts = [part for each in kept for part in each.parts]
+        pieces = [piece for each, value in zip(kept, values, strict=True) for piece in each.split(value)]
+        by_part = {id(part): piece for part, piece in zip(parts, pieces, strict=True)}
+        found = dict(by_part)
+        for pack in _messages([part for part in parts if isinstance(by_part[id(part)], tf.Tensor)]):
+            flat = tf.concat([tf.reshape(by_part[id(part)], [-1]) for part in pack], 0)
+            with tf.device(pack[0].device):
+                split = tf.split(tf.identity(flat), [part.shape.num_elements() for part in pack])
+                found |= {id(part): tf.reshape(value, part.shape) for part, value in zip(pack, split, strict=True)}
+        return [(part, found[id(part)]) for part in parts]
+
+    def apply(self, optimizer: Any, gradients: list[Any]) -> None:
+        """Let the servers apply a worker's gradients."""
+        import tensorflow as tf
+
+        gradients = [gradient for _, gradient in self.sent(self.weights, gradients)]
+        devices = {part.device for kept in self.weights for part in kept.parts}
+        # What belongs to no variable (the learning rate, a norm) is computed beside them where there is one place.
+        with tf.device(devices.pop()) if len(devices) == 1 else contextlib.nullcontext():
+            optimizer.apply(gradients, self.parts)
 
     def tell_servers(self, file: str, text: str) -> None:
         """Write a small file in the working folder of every server that still lives."""
         import tensorflow as tf
 
-        for server in self._servers:
+        for server in self.servers:
             if server.name in self.roll_call.gone:
                 continue
             try:
@@ -112,7 +166,7 @@ class Coordinated(Distribution):
 
     def welcome(self) -> None:
         """Tell the servers that from now on their job is training."""
-        self.tell_servers(STEP, "0")
+        self.tell_servers(STEP, str(self.first_step))
 
     def meet(self) -> None:
         """Send the servers home."""
@@ -123,6 +177,14 @@ class Coordinated(Distribution):
 
         made = tf.Variable(variable.numpy(), trainable=variable.trainable)
         return Kept(variable, list(getattr(made, "variables", [made])))
+
+
+def _messages(parts: list[Any]) -> list[list[Any]]:
+    """Parts that travel together: of one server and one type, at most MESSAGE_BYTES in all or one alone."""
+    by_server: dict[str, list[Any]] = {}
+    for part in parts:
+        by_server.setdefault(part.device, []).append(part)
+    return [pack for own in by_server.values() for pack in packs(own, MESSAGE_BYTES)]
 
 
 def device_of(process: ProcessAssignment) -> str:

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workers.contract import catalog
-from workers.contract.spec import JobSpec
+from workers.contract.spec import JobSpec, Training
 from workers.training.arrays import Arrays, DataError, data_home
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from workers.training.streaming import Stream
 
 HELD_OUT = 5_318_008
 """Seed of the validation split, a constant: jobs that differ in their seed are measured on the same examples."""
@@ -33,8 +35,8 @@ class Split:
 class Data:
     """A job's data. `validation` and `test` may be empty; `scale` brings features to what the model expects."""
 
-    training: Split
-    validation: Split
+    training: Split | Stream
+    validation: Split | Stream
     test: Split
     scale: float
 
@@ -57,9 +59,17 @@ class Position:
         return self.step % self.steps_per_epoch
 
 
+def nothing(spec: JobSpec) -> Data:
+    """What a job needs that looks at no example."""
+    empty = Split(np.zeros((0, *spec.dataset_info.shape), np.float32), np.zeros(0, np.int32))
+    return Data(empty, empty, empty, 1.0)
+
+
 def load(spec: JobSpec) -> Data:
     """Load the job's dataset and hold out its validation part. Raises DataError."""
     entry = catalog.find("dataset", spec.dataset.name)
+    if spec.dataset_info.files is not None:
+        return _stream(spec)
     arrays: Arrays = entry.module.load(spec.options_of("dataset"), data_home())
     info = spec.dataset_info
     if arrays.features.shape != (info.samples, *info.shape):
@@ -67,12 +77,23 @@ def load(spec: JobSpec) -> Data:
             f"The {entry.title} files hold {arrays.features.shape} instead of {(info.samples, *info.shape)}; "
             f"delete them from {data_home() / 'datasets'} so that they are fetched again."
         )
-    training, validation = _hold_out(arrays, info.validation_samples(spec.training.validation_split))
-    nothing = Split(arrays.features[:0], arrays.targets[:0])
-    test = nothing
+    training, validation = _hold_out(arrays, info.validation_samples(spec.held_out))
+    test = Split(arrays.features[:0], arrays.targets[:0])
     if arrays.test_features is not None and arrays.test_targets is not None:
         test = Split(arrays.test_features, arrays.test_targets)
     return Data(training, validation, test, arrays.scale)
+
+
+def _stream(spec: JobSpec) -> Data:
+    """A dataset that stays on disk. There is no test part."""
+    from workers.training.streaming import HeldOut, Stream
+
+    source = catalog.find("dataset", spec.dataset.name).module.stream(spec.options_of("dataset"))
+    info = spec.dataset_info
+    held = info.validation_samples(spec.held_out)
+    held_out = HeldOut(info.samples, held)
+    training = Stream(source, held_out, info.samples - held)
+    return Data(training, Stream(source, held_out, held, validation=True), nothing(spec).test, source.scale)
 
 
 def _hold_out(arrays: Arrays, count: int) -> tuple[Split, Split]:
@@ -83,11 +104,32 @@ def _hold_out(arrays: Arrays, count: int) -> tuple[Split, Split]:
     return Split(arrays.features[kept], arrays.targets[kept]), Split(arrays.features[held], arrays.targets[held])
 
 
-def epoch_order(samples: int, *, seed: int, epoch: int, shuffle: bool) -> NDArray[np.int32]:
-    """The samples' indexes in the order of one epoch (counted from 0), int32 [samples]."""
+def epoch_order(samples: int, *, seed: int, epoch: int, shuffle: bool, worker: int = 0) -> NDArray[np.int32]:
+    """The samples' indexes in the order of one epoch (counted from 0), int32 [samples].
+
+    `worker` tells orders apart where each worker has its own; 0 has the one that all share elsewhere.
+    """
     if not shuffle:
         return np.arange(samples, dtype=np.int32)
-    return np.random.default_rng((seed, epoch)).permutation(samples).astype(np.int32)
+    chosen = (seed, epoch, worker) if worker else (seed, epoch)
+    return np.random.default_rng(chosen).permutation(samples).astype(np.int32)
+
+
+def worker_order(samples: int, *, training: Training, worker: int, batch: int, first: int, steps: int) -> NDArray[Any]:
+    """What a worker sees that walks through all samples in an order of its own: int32 [steps * batch].
+
+    `first` is the number of the first of these steps, counted over the whole job: the worker's passes go on where
+    epochs end, so that it sees every sample equally often (but for the remainder of `batch` in each pass).
+    """
+    per_pass = samples // batch
+    numbers = range(first, first + steps)
+    passes = sorted({number // per_pass for number in numbers})
+    orders = {
+        each: epoch_order(samples, seed=training.seed, epoch=each, shuffle=training.shuffle, worker=worker)
+        for each in passes
+    }
+    parts = [orders[n // per_pass][n % per_pass * batch : (n % per_pass + 1) * batch] for n in numbers]
+    return np.concatenate(parts)
 
 
 def replica_batches(

@@ -29,17 +29,16 @@ class Evaluator:
         self._distribution = distribution
         self._model = model
         self._objective = objective
-        self._metric = objective.metric
-        shards = [_shard(split, replica, distribution.replicas, batch) for replica in distribution.local]
+        shards = [shard_of(split, replica, distribution.replicas, batch) for replica in distribution.local]
         self._chunks = len(shards[0][0])
         self._arguments = [distribution.spread(parts) for parts in zip(*shards, strict=True)]
         self._arguments.append(distribution.spread([np.float32(scale)] * len(shards)))
         self._call = tf.function(self._walk, autograph=False)
 
     def run(self) -> dict[str, float]:
-        """Mean loss and metric over all samples of the split, by name."""
+        """Mean loss and metric over all samples of the split, by name, and what follows from them."""
         sums = self._call(*self._arguments).numpy().astype(np.float64).reshape(3, -1).sum(axis=1)
-        return {"loss": float(sums[0] / sums[2]), self._metric: float(sums[1] / sums[2])}
+        return self._objective.named(float(sums[0] / sums[2]), float(sums[1] / sums[2]))
 
     def _walk(self, *arguments: Any) -> Any:
         """Float32 [3 * chunks]: loss sums, metric sums, sample counts; summed over the job."""
@@ -56,8 +55,8 @@ class Evaluator:
     def _step(self, features: Any, targets: Any, mask: Any, scale: Any, index: Any) -> Any:
         import tensorflow as tf
 
-        outputs = self._model(tf.cast(features[index], tf.float32) * scale, training=False)
-        losses, metrics = self._objective.values(targets[index], outputs)
+        inputs, wanted = self._objective.prepare(features[index], targets[index], scale)
+        losses, metrics = self._objective.values(wanted, self._model(inputs, training=False))
         counts = mask[index]
         # Not a product: padding may give NaN, and NaN times zero is NaN.
         zeros = tf.zeros_like(losses)
@@ -65,7 +64,7 @@ class Evaluator:
         return tf.stack([tf.reduce_sum(kept[0]), tf.reduce_sum(kept[1]), tf.reduce_sum(counts)])
 
 
-def _shard(
+def shard_of(
     split: Split, replica: int, replicas: int, batch: int
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.float32]]:
     """Features, targets and mask (1 for a sample, 0 for padding), each [chunks, size, ...], alike for all replicas."""
@@ -75,10 +74,11 @@ def _shard(
     rows = slice(replica * share, (replica + 1) * share)
     mask = np.zeros(chunks * size, np.float32)
     mask[: len(split.features[rows])] = 1
-    parts = [_padded(values[rows], chunks * size) for values in (split.features, split.targets)]
+    parts = [padded(values[rows], chunks * size) for values in (split.features, split.targets)]
     features, targets = (part.reshape(chunks, size, *part.shape[1:]) for part in parts)
     return features, targets, mask.reshape(chunks, size)
 
 
-def _padded(values: NDArray[Any], length: int) -> NDArray[Any]:
+def padded(values: NDArray[Any], length: int) -> NDArray[Any]:
+    """The rows, with zeros up to `length` of them."""
     return np.pad(values, [(0, length - len(values)), *[(0, 0)] * (values.ndim - 1)])

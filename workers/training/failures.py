@@ -10,12 +10,18 @@ from typing import Literal
 
 from workers.contract.assignment import Place
 from workers.training.arrays import DataError
+from workers.training.checkpoints import CheckpointError
+from workers.training.collective_watch import WaitedTooLong
 from workers.training.devices import DeviceError
 from workers.training.initial_model import ModelFileError
 from workers.training.roll_call import PeerLost
 
 Reason = Literal["data", "memory", "nan", "peer", "network", "device", "error"]
-PREAMBLE = ("Graph execution error", "Detected at node", "Detected Unsupported", "Stack trace", "File ", "[[", "(0) ")
+PREAMBLE = (
+    "Graph execution error", "Detected at node", "Detected Unsupported", "Stack trace", "File ", "[[", "(0) ",
+    "Exception encountered when calling",
+)  # fmt: skip
+BOLD = re.compile(r"\x1b\[\d*m")
 LONGEST = 400
 LONGEST_TRACEBACK = 20_000
 PEER_ERRORS = {"UnavailableError", "AbortedError", "CancelledError", "DeadlineExceededError"}
@@ -36,8 +42,10 @@ OURS: dict[type[Exception], Reason] = {
     NotFiniteError: "nan",
     DataError: "data",
     ModelFileError: "data",
+    CheckpointError: "data",
     DeviceError: "device",
     PeerLost: "peer",
+    WaitedTooLong: "peer",
 }
 
 
@@ -98,7 +106,7 @@ def _out_of_memory(error: BaseException, place: Place) -> str:
 
 def _first_line(error: BaseException) -> str:
     """What is said first, past the Python lines and node names that TensorFlow puts before it."""
-    lines = [line.strip() for line in str(error).splitlines()]
+    lines = [BOLD.sub("", line).strip() for line in str(error).splitlines()]
     said = [line for line in lines if line and not line.startswith(PREAMBLE)]
     text = said[0].removesuffix(".") if said else "no message"
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"

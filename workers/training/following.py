@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import BinaryIO
 
-from workers.contract.events import Event, Failed, Finished, Phase, parse_event
+from workers.contract.events import Artifact, Event, Failed, Finished, Phase, parse_event
 
 TAIL_BYTES = 8_000
 TAIL_LINES = 15
@@ -22,6 +22,7 @@ class Followed:
         self.failures: dict[str, Failed] = {}
         self.finished: Finished | None = None
         self.trained: set[str] = set()
+        self.artifacts: list[str] = []
 
     def look(self) -> None:
         """Take over what is new. Raises BrokenPipeError when nobody reads the stream any more."""
@@ -58,6 +59,8 @@ class Followed:
             self.failures.setdefault(event.process, event)
         elif isinstance(event, Finished):
             self.finished = event
+        elif isinstance(event, Artifact):
+            self.artifacts.append(event.path)
         elif isinstance(event, Phase) and event.phase == "training":
             self.trained.add(event.process)
 

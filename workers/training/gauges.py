@@ -56,12 +56,32 @@ class Gauges:
 
 
 def _readers(process: ProcessAssignment) -> list[tuple[int, Gauge]]:
-    """Replica and gauge; replicas that share a device or a process share the gauge."""
+    """Replica and gauge; replicas that share a device or a process share the gauge.
+
+    One that several processes hold is measured in the first of them, where it is numbered.
+    """
+    if not process.replicas:
+        return []
     if process.kind != "gpu":
         gauge = _process_gauge()
         return [(replica, gauge) for replica in process.replicas]
     gauges = [_gpu_gauge(index) for index in process.devices]
+    if process.shards > 1:
+        rows = [gauges[first : first + process.shards] for first in range(0, len(gauges), process.shards)]
+        return [(replica, _together(row)) for replica, row in zip(process.replicas, rows, strict=True)]
     return [(replica, gauges[place // process.split]) for place, replica in enumerate(process.replicas)]
+
+
+def _together(gauges: list[Gauge]) -> Gauge:
+    """Of a model copy on several devices: their mean utilization and all their memory."""
+
+    def read() -> dict[str, float]:
+        found = [gauge() for gauge in gauges]
+        values = {name: [each[name] for each in found if name in each] for name in ("utilization", "memory")}
+        whole = {name: some for name, some in values.items() if len(some) == len(gauges)}
+        return {name: sum(some) / (len(some) if name == "utilization" else 1) for name, some in whole.items()}
+
+    return read
 
 
 def _process_gauge() -> Gauge:

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import platform
-import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from workers.contract import catalog
 from workers.contract.assignment import Place
-from workers.contract.events import Finished, ReplicaInfo, Started
-from workers.training import initial_model, saving
+from workers.contract.events import Finished
+from workers.training import checkpoints, resuming, saving
+from workers.training.building import build_model, narrate, started
 from workers.training.data import Data, Position
 from workers.training.distribution import Distribution
+from workers.training.early_stopping import Patience
 from workers.training.evaluation import Evaluator
 from workers.training.failures import NotFiniteError
 from workers.training.gauges import Gauges
-from workers.training.objective import objective_of
+from workers.training.keeping import Keeping
+from workers.training.objective import objective_of, training_objective
 from workers.training.optimizers import build_optimizer, learning_rate_at
 from workers.training.pace import Pace
 from workers.training.reporter import CallReport, Reporter, Values
@@ -34,7 +35,7 @@ class Loop:
     def __init__(self, place: Place, distribution: Distribution, data: Data, reporter: Reporter) -> None:
         self._place, self._spec = place, place.spec
         self._distribution, self._data, self._reporter = distribution, data, reporter
-        self._objective = objective_of(self._spec.dataset_info)
+        self._objective = objective_of(self._spec)
         self._gauges = Gauges(place.process, reporter)
         self._position = Position(steps_per_epoch=self._spec.steps_per_epoch)
         self._samples_per_step = self._spec.samples_per_step
@@ -42,75 +43,120 @@ class Loop:
         self._metrics: dict[str, float] = {}
         self._evaluators: dict[str, Evaluator] = {}
         self._taken: dict[int, int] = {}
+        self._patience = Patience(self._spec.training.early_stopping)
         self._told = 0.0
 
     def build(self) -> None:
         """Model and optimizer as replicated variables, data on the devices. The same seed gives the same weights."""
-        import keras
-
-        training, info = self._spec.training, self._spec.dataset_info
-        if training.mixed_precision != "none":
-            keras.mixed_precision.set_dtype_policy(f"mixed_{training.mixed_precision}")
-        given = initial_model.read(training.initial_model) if training.initial_model is not None else []
-        keras.utils.set_random_seed(training.seed)
-        build_model = catalog.find("model", self._spec.model.name).module.build_model
-        with self._distribution.scope():
-            self.model = build_model(info.shape, info.outputs, self._spec.options_of("model"))
-            if training.initial_model is not None:
-                initial_model.assign(self.model, given, training.initial_model)
+        self.model = build_model(self._place, self._distribution)
         self._optimizer = self._distribution.optimizer(self.model, lambda: build_optimizer(self._spec))
+        self._keeping = Keeping(
+            self._place,
+            self._distribution,
+            self.model,
+            self._optimizer,
+            patience=self._patience,
+            reporter=self._reporter,
+        )
+        if self._place.resume:
+            self._resume(Path(self._place.resume))
         self._distribution.vary_dropout(self.model)
-        self._steps = self._distribution.steps(self.model, self._optimizer, self._objective, self._spec)
+        minimised = training_objective(self._spec, self._data.training)
+        self._steps = self._distribution.steps(self.model, self._optimizer, minimised, self._spec)
         self._steps.place(self._data.training, self._data.scale)
 
+    def _resume(self, checkpoint: Path) -> None:
+        """Take over a checkpoint's state, and go on from its place in the data. Raises CheckpointError."""
+        manifest = checkpoints.read_manifest(checkpoint)
+        arrays = resuming.arrays_for(
+            self._spec, checkpoint, manifest, self._distribution.shapes(self.model, self._optimizer)
+        )
+        self._distribution.import_state(self.model, self._optimizer, arrays)
+        self._metrics = dict(manifest.metrics)
+        self._position.step = self._distribution.first_step = resuming.step_in(self._spec, manifest)
+        self._keeping.resumed(manifest, self._position.step)
+
     def run(self) -> None:
-        """Train, evaluate, save. Raises NotFiniteError when the spec says to stop on NaN."""
+        """Train, evaluate, save, or pause on the way. Raises NotFiniteError when the spec says to stop on NaN."""
         if self._place.chief:
-            self._reporter.write(self._started())
+            self._reporter.write(
+                started(self._place, self._distribution, self._data, self.model, steps_per_call=self._pace.steps)
+            )
+        # The gauges' first points belong to the step that the job goes on from.
+        self._reporter.write(Values(self._position.step, self._position.epoch + 1, time.time(), {}))
         self._gauges.start()
         self._reporter.phase("compiling", f"Compiling the first step of {self.model.count_params():,} parameters")
-        self._train()
-        self._evaluate("test", self._data.test)
-        self._gauges.stop()
-        self._save()
+        try:
+            self._train()
+            if self._keeping.paused:
+                self._tell_paused()
+                return
+            self._evaluate("test", self._data.test)
+            self._gauges.stop()
+            self._save()
+        finally:
+            self._keeping.finish()
 
     def _train(self) -> None:
         seconds = 0.0
+        first = True
         done = time.monotonic()
-        while self._position.step < self._spec.total_steps:
-            if self._position.step_in_epoch == 0:
+        while self._position.step < self._spec.total_steps and not self._keeping.paused and not self._patience.reason:
+            if first or self._position.step_in_epoch == 0:
                 self._steps.begin_epoch(self._position.epoch)
-            first, count = self._position.step, self._next_count()
+            count, fence = self._next_count()
             epoch = self._position.epoch + 1
+            hints = self._keeping.hints(seconds)
             begin, began = time.time(), time.monotonic()
-            outcome = self._steps.run(self._position.step_in_epoch, count, seconds)
-            waited, ended = began - done, time.monotonic()
+            outcome = self._steps.run(self._position.step_in_epoch, count, hints, fence)
+            ended = time.monotonic()
+            waited, busy = began - done + outcome.waited, ended - began - outcome.waited
             # The first call is spent on compiling: it says nothing about what a step costs.
-            seconds = (ended - began) / count if first else 0.0
+            seconds = 0.0 if first else busy / count
             self._position.step += count
-            self._pace.learn(outcome.seconds_per_step)
-            self._report(outcome, epoch, begin, ended - began, waited, compiled=not first)
-            if not first:
+            self._pace.learn(outcome.hints.seconds_per_step)
+            self._keeping.hear(outcome.hints)
+            self._report(outcome, epoch, begin, busy, waited, compiled=first)
+            if first:
                 self._tell_training(epoch)
-            done = ended
-            if self._position.step_in_epoch == 0 or self._position.step == self._spec.total_steps:
-                self._evaluate("val", self._data.validation)
-                self._tell_training(epoch + 1)
-                done = time.monotonic()
+            first = False
+            done = self._after_call(epoch, ended)
 
-    def _next_count(self) -> int:
-        """Steps of the next call: within the epoch and within the job."""
-        left_in_epoch = self._position.steps_per_epoch - self._position.step_in_epoch
-        return min(self._pace.steps, left_in_epoch, self._spec.total_steps - self._position.step)
+    def _after_call(self, epoch: int, ended: float) -> float:
+        """Evaluate and save where it is time to; returns since when the next call has been waited for."""
+        last = self._position.step == self._spec.total_steps
+        evaluated = last or self._position.step_in_epoch == 0
+        if evaluated:
+            self._evaluate("val", self._data.validation)
+            if not last and self._patience.look(self._metrics, epoch):
+                self._narrate(self._patience.reason)
+                last = True
+            self._tell_training(epoch + 1)
+        saved = not self._steps.under_way and self._keeping.keep(
+            self._position.step, self._metrics, evaluated=evaluated, last=last
+        )
+        return time.monotonic() if evaluated or saved else ended
+
+    def _next_count(self) -> tuple[int, int]:
+        """Steps of the next call, and the step of the epoch from which on nothing may be begun in it."""
+        place = self._position.step_in_epoch
+        left_in_epoch = self._position.steps_per_epoch - place
+        left_in_job = self._spec.total_steps - self._position.step
+        left = min(left_in_epoch, left_in_job, self._keeping.left(self._position.step))
+        if self._keeping.waiting:
+            # No more than what is under way, so that then the state is one of a whole number of steps.
+            return self._steps.under_way, place + self._steps.under_way
+        return min(self._pace.steps, left), place + left
 
     def _report(
         self, outcome: Outcome, epoch: int, begin: float, seconds: float, waited: float, *, compiled: bool
     ) -> None:
         batch, count, step = self._samples_per_step, len(outcome.losses), self._position.step
         metric = float(outcome.metrics.sum() / (count * batch))
-        self._metrics |= {"loss": float(outcome.losses[-1]), self._objective.metric: metric}
+        named = self._objective.named(float(outcome.losses.mean()), metric)
+        self._metrics |= named | {"loss": float(outcome.losses[-1])}
         values = {
-            self._objective.metric: metric,
+            **{name: value for name, value in named.items() if name != "loss"},
             "learning_rate": learning_rate_at(self._spec, step),
             "samples_seen": float(step * batch),
             "epoch": step / self._position.steps_per_epoch,
@@ -120,24 +166,27 @@ class Loop:
             values |= speed | {"input_wait": waited / count}
         if self._place.chief:
             first = step - count + 1
-            self._report_replicas(outcome, first, epoch, begin, seconds)
-            self._reporter.write(CallReport(first, epoch, begin, begin + seconds, outcome.losses, values))
+            self._report_replicas(outcome, first, epoch, begin + seconds)
+            self._reporter.write(
+                CallReport(first, epoch, begin, begin + seconds, outcome.losses, values, outcome.replicas)
+            )
         else:
             self._reporter.write(Values(step, epoch, begin + seconds, {}))
         if self._spec.training.stop_on_nan and not np.isfinite(outcome.losses).all():
             bad = int(np.flatnonzero(~np.isfinite(outcome.losses))[0])
             raise NotFiniteError(step - count + 1 + bad, float(outcome.losses[bad]))
 
-    def _report_replicas(self, outcome: Outcome, first: int, epoch: int, begin: float, seconds: float) -> None:
-        """Where each step was one replica's: the loss under its number, and how many steps it has taken."""
+    def _report_replicas(self, outcome: Outcome, first: int, epoch: int, end: float) -> None:
+        """Where each step was one replica's: how many steps it has taken, at its latest one."""
         if outcome.notice:
             self._reporter.phase("training", outcome.notice)
             self._narrate(outcome.notice)
+        latest: dict[int, int] = {}
         for index, replica in enumerate(outcome.replicas):
             self._taken[replica] = self._taken.get(replica, 0) + 1
-            values = {"loss": float(outcome.losses[index]), "worker_steps": float(self._taken[replica])}
-            moment = begin + seconds * (index + 1) / len(outcome.replicas)
-            self._reporter.write(Values(first + index, epoch, moment, values, replica))
+            latest[replica] = first + index
+        for replica, step in sorted(latest.items(), key=lambda pair: pair[1]):
+            self._reporter.write(Values(step, epoch, end, {"worker_steps": float(self._taken[replica])}, replica))
 
     def _evaluate(self, name: str, split: Any) -> None:
         if not len(split):
@@ -148,8 +197,8 @@ class Loop:
             self._reporter.phase("evaluating", f"On {len(split):,} {what} samples")
         if name not in self._evaluators:
             share = self._spec.training.global_batch // self._distribution.replicas
-            self._evaluators[name] = Evaluator(
-                self._distribution, self.model, self._objective, split=split, scale=self._data.scale, batch=share
+            self._evaluators[name] = self._distribution.evaluator(
+                self.model, self._objective, split=split, scale=self._data.scale, batch=share
             )
         found = {f"{name}_{key}": value for key, value in self._evaluators[name].run().items()}
         self._metrics |= found
@@ -164,54 +213,26 @@ class Loop:
             self._narrate(f"epoch {min(epoch, epochs)} of {epochs}")
             self._told = time.monotonic()
 
+    def _tell_paused(self) -> None:
+        self._gauges.stop()
+        self._reporter.phase("saving", f"Paused at step {self._position.step:,}")
+        self._narrate("paused")
+
     def _narrate(self, what: str) -> None:
-        """A line for the log, which people read beside the charts."""
-        figures = "".join(f", {name} {value:.4g}" for name, value in self._metrics.items())
-        sys.stdout.write(f"{what}, step {self._position.step:,}{figures}\n")
-        sys.stdout.flush()
+        narrate(f"{what}, step {self._position.step:,}", self._metrics)
 
     def _save(self) -> None:
-        self._reporter.phase("saving", saving.NAME if self._place.chief else "Waiting for the chief")
         self._distribution.settle(self.model)
-        artifact = saving.save_model(self.model, self._place)
-        if artifact is not None:
-            self._reporter.write(artifact)
+        saving.save_all(self.model, self._place, self._reporter)
+        self._keeping.finish()
         self._narrate("finished")
         if self._place.chief:
             self._reporter.write(
                 Finished(
-                    time=time.time(), process=self._place.process.name, metrics=self._metrics, step=self._position.step
+                    time=time.time(),
+                    process=self._place.process.name,
+                    metrics=self._metrics,
+                    step=self._position.step,
+                    stopped_early=self._patience.reason,
                 )
             )
-
-    def _started(self) -> Started:
-        import keras
-        import tensorflow as tf
-
-        spec, place = self._spec, self._place
-        replicas = tuple(
-            ReplicaInfo(
-                replica=replica,
-                process=process.name,
-                device=f"{process.kind}:{process.devices[position // process.split]}",
-                gauge="device" if process.kind == "gpu" else "process",
-            )
-            for process in place.processes
-            for position, replica in enumerate(process.replicas)
-        )
-        return Started(
-            time=time.time(),
-            process=place.process.name,
-            replicas=replicas,
-            global_batch=self._samples_per_step,
-            per_replica_batch=spec.training.global_batch // place.replicas,
-            steps_per_epoch=spec.steps_per_epoch,
-            total_steps=spec.total_steps,
-            training_samples=len(self._data.training),
-            validation_samples=len(self._data.validation),
-            test_samples=len(self._data.test),
-            parameters=self.model.count_params(),
-            peak_learning_rate=spec.peak_learning_rate,
-            steps_per_call=self._pace.steps,
-            versions={"python": platform.python_version(), "tensorflow": tf.__version__, "keras": keras.__version__},
-        )

@@ -6,6 +6,8 @@ from typing import Literal
 
 TARGET_SECONDS = 0.12
 GROWTH = 8
+FALL = 2
+"""Not faster: one call that a busy machine held up says little about the next."""
 MOST = 2_000
 
 
@@ -20,4 +22,4 @@ class Pace:
         """Take in what a step costs; 0 when it is not known yet. Every process must be given the same number."""
         if self._auto and seconds_per_step > 0:
             wanted = int(TARGET_SECONDS / seconds_per_step)
-            self.steps = max(1, min(wanted, self.steps * GROWTH, MOST))
+            self.steps = max(1, self.steps // FALL, min(wanted, self.steps * GROWTH, MOST))

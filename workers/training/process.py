@@ -15,6 +15,7 @@ from typing import cast
 
 from workers.contract.assignment import Place
 from workers.contract.events import Failed
+from workers.training import resuming
 from workers.training.distribution import Distribution, connect
 from workers.training.failures import explain, traceback_of
 from workers.training.reporter import Reporter
@@ -42,10 +43,12 @@ def main(arguments: list[str]) -> int:
 
 
 def _run(place: Place, reporter: Reporter) -> None:
+    if place.resume and not place.serves:
+        reporter.phase("preparing", "Reading the checkpoint")
+        resuming.check(place.spec, Path(place.resume))
     reporter.phase("importing", "Importing TensorFlow")
-    _import_tensorflow()
-    from workers.training import data, devices, serving
-    from workers.training.loop import Loop
+    import_tensorflow()
+    from workers.training import devices, serving, shares
 
     others = len(place.processes) - 1
     reporter.phase("connecting", f"Waiting for {others} other process{'es' * (others > 1)}" if others else "")
@@ -54,17 +57,18 @@ def _run(place: Place, reporter: Reporter) -> None:
         serving.serve(place, reporter)
         return
     spread = connect(place)
+    spread.watch(lambda error: os._exit(_fail(error, place, reporter)))
     reporter.phase("loading", f"Loading {place.spec.dataset.name}")
-    loaded = data.load(place.spec)
+    loaded = shares.load(place)
     reporter.phase("building", f"Building {place.spec.model.name} on {place.replicas} replicas")
-    loop = Loop(place, spread, loaded, reporter)
-    loop.build()
-    loop.run()
+    share = shares.share_of(place, spread, loaded, reporter)
+    share.build()
+    share.run()
     reporter.flush()
     _leave_together(spread)
 
 
-def _import_tensorflow() -> None:
+def import_tensorflow() -> None:
     """In half of the usual time: no garbage collection (all of it stays), no scikit-learn for Keras' wrappers."""
     os.environ.setdefault("KERAS_BACKEND", "tensorflow")
     modules = cast(dict[str, object], sys.modules)

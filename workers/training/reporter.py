@@ -26,7 +26,10 @@ MOST_POINTS = 5_000
 
 @dataclasses.dataclass(frozen=True)
 class CallReport:
-    """One device call: `losses` of the steps from `first` on, taken between `begin` and `end` (seconds since 1970)."""
+    """One device call: `losses` of the steps from `first` on, taken between `begin` and `end` (seconds since 1970).
+
+    Where each step was one replica's, `replicas` says whose, and the losses are told under their numbers as well.
+    """
 
     first: int
     epoch: int
@@ -34,6 +37,7 @@ class CallReport:
     end: float
     losses: NDArray[np.float32]
     values: dict[str, float]
+    replicas: tuple[int, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -158,13 +162,19 @@ class _Pending:
             self.count += 1
 
     def add_call(self, call: CallReport) -> None:
-        count = len(call.losses)
-        steps, times, points = self._series.setdefault(("loss", None), ([], [], []))
+        count, losses = len(call.losses), call.losses.tolist()
         share = (call.end - call.begin) / count
+        moments = [call.begin + share * index for index in range(1, count + 1)]
+        steps, times, points = self._series.setdefault(("loss", None), ([], [], []))
         steps.extend(range(call.first, call.first + count))
-        times.extend(call.begin + share * index for index in range(1, count + 1))
-        points.extend(call.losses.tolist())
-        self.count += count
+        times.extend(moments)
+        points.extend(losses)
+        for index, replica in enumerate(call.replicas):
+            steps, times, points = self._series.setdefault(("loss", replica), ([], [], []))
+            steps.append(call.first + index)
+            times.append(moments[index])
+            points.append(losses[index])
+        self.count += count + len(call.replicas)
         self.add(call.values, None, call.first + count - 1, call.end)
 
     def take(self) -> list[SeriesPoints]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 import time
+from collections.abc import Sequence
 
 from workers.contract.assignment import Place
 from workers.contract.layout import ProcessAssignment
@@ -14,6 +15,7 @@ ANSWER_SECONDS = 2.0
 UNANSWERED = 3
 """A host that does not answer may only be busy; one that refuses has no such process any more."""
 START_SECONDS = 600.0
+HANG_SECONDS = 60.0
 
 
 class PeerLost(Exception):
@@ -86,6 +88,43 @@ class RollCall:
         self._silent[process.name] = self._silent[process.name] + 1 if answer is None else 0
         if answer is False or self._silent[process.name] >= UNANSWERED:
             self.gone.add(process.name)
+
+
+class Answers:
+    """When each worker brought back something, so that one that hangs but still listens is found out.
+
+    Nothing tells a worker that is stuck from one that is slow: it gets HANG_SECONDS and four times the longest that
+    any answer has taken so far, and START_SECONDS for its first one, since it compiles for that.
+    """
+
+    def __init__(self, workers: Sequence[str]) -> None:
+        self._latest = dict.fromkeys(workers, 0.0)
+        self._longest = 0.0
+        self._newest = time.monotonic()
+
+    def ask(self) -> None:
+        """Work is given out to workers that had none."""
+        self._newest = time.monotonic()
+
+    def note(self, worker: str) -> None:
+        """An answer of that worker has come."""
+        now = time.monotonic()
+        self._longest = max(self._longest, now - self._newest if all(self._latest.values()) else 0.0)
+        self._newest = self._latest[worker] = now
+
+    def check(self, gone: set[str]) -> None:
+        """Raises PeerLost when for too long nobody has answered, and names who has been silent longest."""
+        left = {worker: latest for worker, latest in self._latest.items() if worker not in gone}
+        if not left:
+            return
+        worker = min(left, key=lambda name: left[name])
+        patience = HANG_SECONDS + 4 * self._longest if left[worker] else START_SECONDS
+        silent = time.monotonic() - self._newest
+        if silent > patience:
+            raise PeerLost(
+                f"{worker} listens but has not brought back its steps for {silent:.0f} s, so the epoch cannot end: "
+                "it is stopped, stuck or cut off from the parameter servers."
+            )
 
 
 def _knock(process: ProcessAssignment) -> bool | None:

@@ -4,46 +4,64 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
 from workers.contract.spec import JobSpec
-from workers.training.data import Split, epoch_order, replica_batches
+from workers.training.data import Split, epoch_order, replica_batches, worker_order
 from workers.training.distribution import Distribution
 from workers.training.objective import Objective
+from workers.training.optimizers import players_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+
+class Hints(NamedTuple):
+    """What a process hands in before a call, and the mean over the processes after it, so that all decide alike.
+
+    `pause` and `save` are above 0 where somebody was asked to pause the job, or to save a checkpoint.
+    """
+
+    seconds_per_step: float = 0.0
+    pause: float = 0.0
+    save: float = 0.0
 
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
     """What one call brought back.
 
-    `losses` are exact global means, float32 [K]; `metrics` the sums over the global batch, float32 [K];
-    `seconds_per_step` is the mean over the processes of what they handed in, so that all of them decide alike.
+    `losses` are exact global means, float32 [K]; `metrics` the sums over the global batch, float32 [K]; `hints` the
+    means over the processes of what they handed in.
     `replicas` says who took each step where one replica takes it alone; `notice` is news for people, or empty.
     """
 
     losses: NDArray[np.float32]
     metrics: NDArray[np.float32]
-    seconds_per_step: float
+    hints: Hints
     replicas: tuple[int, ...] = ()
     notice: str = ""
+    waited: float = 0.0
+    """Seconds of the call that were spent waiting for data from disk."""
 
 
 class StepTaker(Protocol):
     """What the loop asks of whatever takes a job's steps."""
 
-    def place(self, split: Split, scale: float) -> None:
-        """Bring the training data to where it is used, once."""
+    def place(self, split: Any, scale: float) -> None:
+        """Bring the training data (a Split, or a Stream that is read as it is used) to where it is used, once."""
 
     def begin_epoch(self, epoch: int) -> None:
         """Decide the order of an epoch, counted from 0."""
 
-    def run(self, start: int, count: int, seconds_per_step: float) -> Outcome:
-        """Return when `count` steps of the epoch from step `start` on are done."""
+    def run(self, start: int, count: int, hints: Hints, fence: int) -> Outcome:
+        """Return when `count` steps of the epoch from step `start` on are done; none from `fence` on may be begun."""
+
+    @property
+    def under_way(self) -> int:
+        """Steps that were begun and are not done: what the weights hold belongs to no step until there are none."""
 
 
 class Steps:
@@ -71,6 +89,9 @@ class Steps:
     def begin_epoch(self, epoch: int) -> None:
         """Copy the order of an epoch (counted from 0) to the devices."""
         training, micro_batches = self._spec.training, self._spec.micro_batches
+        if training.sharding == "off" and self._distribution.processes > 1:
+            self._order = self._distribution.spread(self._own_shares(epoch))
+            return
         order = epoch_order(self._samples, seed=training.seed, epoch=epoch, shuffle=training.shuffle)
         shares = [
             replica_batches(
@@ -84,7 +105,29 @@ class Steps:
         ]
         self._order = self._distribution.spread(shares)
 
-    def run(self, start: int, count: int, seconds_per_step: float) -> Outcome:
+    def _own_shares(self, epoch: int) -> list[NDArray[np.int32]]:
+        """As replica_batches, of an order that this worker alone walks in."""
+        training, micro_batches, local = self._spec.training, self._spec.micro_batches, self._distribution.local
+        batch = training.global_batch // self._distribution.replicas * len(local)
+        steps = self._spec.steps_per_epoch
+        order = worker_order(
+            self._samples,
+            training=training,
+            worker=local[0] // len(local),
+            batch=batch * micro_batches,
+            first=epoch * steps,
+            steps=steps,
+        )
+        return [
+            replica_batches(
+                order, global_batch=batch, micro_batches=micro_batches, replicas=len(local), replica=replica
+            )
+            for replica in range(len(local))
+        ]
+
+    under_way = 0
+
+    def run(self, start: int, count: int, hints: Hints, fence: int) -> Outcome:
         """Take `count` steps of the epoch from step `start` on; returns when they are done."""
         import tensorflow as tf
 
@@ -95,13 +138,17 @@ class Steps:
             self._order,
             tf.constant(start),
             tf.constant(count),
-            tf.constant(seconds_per_step, tf.float32),
+            tf.constant(hints, tf.float32),
         ).numpy()
-        hint = float(answer[-1]) / self._distribution.processes
-        return Outcome(answer[:count], answer[count:-1], hint)
+        return self._outcome(answer, count)
 
-    def _walk(self, data: tuple[Any, ...], order: Any, start: Any, count: Any, hint: Any) -> Any:
-        """Float32 [2 * count + 1]: losses, metric sums, the hint; summed over the job."""
+    def _outcome(self, answer: NDArray[np.float32], count: int) -> Outcome:
+        """What `_walk` brought back of `count` steps."""
+        agreed = Hints(*(float(hint) / self._distribution.processes for hint in answer[2 * count :]))
+        return Outcome(answer[:count], answer[count : 2 * count], agreed)
+
+    def _walk(self, data: tuple[Any, ...], order: Any, start: Any, count: Any, hints: Any) -> Any:
+        """Float32 [2 * count + 3]: losses, metric sums, the hints; summed over the job."""
         import tensorflow as tf
 
         def body(index: Any, results: Any) -> tuple[Any, Any]:
@@ -112,7 +159,7 @@ class Steps:
         _, results = tf.while_loop(
             lambda index, _: index < count, body, (tf.constant(0), results), parallel_iterations=1
         )
-        vector = tf.concat([tf.reshape(tf.transpose(results.stack()), [-1]), hint[None]], 0)
+        vector = tf.concat([tf.reshape(tf.transpose(results.stack()), [-1]), hints], 0)
         return self._distribution.sum_over_processes(vector)
 
 
@@ -131,8 +178,8 @@ def _replica_step(
         for rows in [order[index, number] for number in range(spec.micro_batches)]:
             # One after the other: side by side they would need the memory of one large batch.
             with tf.control_dependencies(total):
-                batch = tf.cast(tf.gather(features, rows), tf.float32) * scale
-                gradients, result = gradients_of(batch, tf.gather(targets, rows))
+                batch = objective.prepare(tf.gather(features, rows), tf.gather(targets, rows), scale)
+                gradients, result = gradients_of(*batch)
                 total = [tf.add(*pair) for pair in zip(total, gradients, strict=True)] if total else gradients
                 results.append(result)
         optimizer.apply(distribution.sum_gradients(total), weights)
@@ -148,16 +195,22 @@ def _gradients_of(model: Any, optimizer: Any, objective: Objective, spec: JobSpe
     variables = [weight.value for weight in model.trainable_variables]
     scaled = spec.training.mixed_precision == "float16"
     summed = spec.training.aggregation.method == "sum"
+    players = players_of(spec, model.trainable_variables)
 
     def gradients_of(features: Any, targets: Any) -> tuple[list[Any], Any]:
-        with tf.GradientTape(watch_accessed_variables=False) as tape:
+        with tf.GradientTape(watch_accessed_variables=False, persistent=len(players) > 1) as tape:
             tape.watch(variables)
             losses, metrics = objective.values(targets, model(features, training=True))
-            total = tf.reduce_sum(losses)
-            loss = total / spec.samples_per_step
-            target = total if summed else loss
-            target = optimizer.scale_loss(target) if scaled else target
-        return tape.gradient(target, variables), tf.stack([loss, tf.reduce_sum(metrics)])
+            totals = [tf.reduce_sum(losses), tf.reduce_sum(metrics)]
+            targets = totals if summed else [total / spec.samples_per_step for total in totals]
+            targets = [optimizer.scale_loss(targets[0])] if scaled else targets
+        gradients: list[Any] = [None] * len(variables)
+        for target, members in zip(targets, players, strict=False):
+            own = [variables[index] for index in members]
+            for index, gradient in zip(members, tape.gradient(target, own), strict=True):
+                # Those of embeddings come as the rows that were used: made whole here.
+                gradients[index] = tf.reshape(gradient, variables[index].shape)
+        return gradients, tf.stack([totals[0] / spec.samples_per_step, totals[1]])
 
     if spec.training.jit:
         return tf.function(gradients_of, autograph=False, jit_compile=True)  # type: ignore[no-any-return]

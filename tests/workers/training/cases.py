@@ -24,6 +24,8 @@ NORMALIZED: dict[str, Any] = {
 }
 DENSE: dict[str, Any] = {"name": "mlp", "options": {"units": [32], "dropout": [0], "activation": "silu"}}
 
+LANGUAGE: dict[str, Any] = {"name": "transformer_lm", "options": {"layers": 1, "width": 8, "heads": 2, "dropout": 0}}
+
 CASES: dict[str, dict[str, Any]] = {
     "mean": _job(
         NORMALIZED,
@@ -47,6 +49,18 @@ CASES: dict[str, dict[str, Any]] = {
         clip={"value": 0.05},
         validation_split=0.223,
     ),
+    "weighted": _job(
+        DENSE,
+        optimizer={"name": "sgd", "learning_rate": 0.1},
+        validation_split=0.2,
+        label_smoothing=0.1,
+        class_weights={"0": 2.0, "3": 0.5},
+        schedule={"kind": "cosine", "final": 0.1},
+    ),
+    "language": {
+        **_job(LANGUAGE, optimizer={"name": "sgd", "learning_rate": 0.1}, validation_split=0.2),
+        "dataset": {"name": "synthetic_tokens", "options": {"vocabulary": 8, "length": 6, "samples": 600}},
+    },
     "local as one large batch": _job(
         DENSE,
         optimizer={"name": "adam", "learning_rate": 0.001},

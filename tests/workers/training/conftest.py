@@ -23,12 +23,12 @@ ROOT = Path(__file__).resolve().parents[3]
 class ByHand:
     """A finished or running `python -m workers.training`."""
 
-    def __init__(self, spec: dict[str, Any], folder: Path, **env: str) -> None:
+    def __init__(self, spec: dict[str, Any], folder: Path, *arguments: str, **env: str) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.out = folder / "run"
         document = folder / "spec.yaml"
         document.write_text(yaml.safe_dump(spec))
-        command = [sys.executable, "-m", "workers.training", str(document), "--out", str(self.out)]
+        command = [sys.executable, "-m", "workers.training", str(document), "--out", str(self.out), *arguments]
         with (folder / "stdout").open("wb") as out, (folder / "stderr").open("wb") as err:
             self.process = subprocess.Popen(command, cwd=ROOT, env={**os.environ, **env}, stdout=out, stderr=err)
         self._folder = folder
@@ -79,12 +79,12 @@ def seed_with(**changes: dict[str, Any]) -> dict[str, Any]:
     return {**spec, **changes}
 
 
-def run_script(name: str, *arguments: str) -> dict[str, Any]:
+def run_script(name: str, *arguments: str, **env: str) -> dict[str, Any]:
     """The JSON that a script beside this file prints last; TensorFlow stays out of the tests' own process."""
     done = subprocess.run(
         [sys.executable, str(Path(__file__).with_name(name)), *arguments],
         cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": "-1"},
+        env={**os.environ, "PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": "-1", **env},
         capture_output=True,
         text=True,
         timeout=240,
@@ -100,8 +100,8 @@ def by_hand(tmp_path: Path) -> Iterator[Callable[..., ByHand]]:
     """Starts runs that end with the test."""
     runs: list[ByHand] = []
 
-    def start(spec: dict[str, Any], **env: str) -> ByHand:
-        runs.append(ByHand(spec, tmp_path / str(len(runs)), **env))
+    def start(spec: dict[str, Any], *arguments: str, **env: str) -> ByHand:
+        runs.append(ByHand(spec, tmp_path / str(len(runs)), *arguments, **env))
         return runs[-1]
 
     yield start
@@ -126,9 +126,16 @@ EXACT: dict[str, Any] = {
 STRATEGIES: dict[str, dict[str, Any]] = {
     "one_device": {"name": "one_device"},
     "mirrored": {"name": "mirrored", "options": {"devices": 2, "split": 2}},
-    "hierarchical": {"name": "mirrored", "options": {"devices": [0, 1], "cross_device_ops": "hierarchical_copy"}},
-    "multi_worker_mirrored": {"name": "multi_worker_mirrored", "options": {"workers": 2}},
+    "hierarchical": {
+        "name": "mirrored",
+        "options": {"devices": [0, 1], "cross_device_ops": "hierarchical_copy", "bytes_per_pack": 1024},
+    },
+    "multi_worker_mirrored": {
+        "name": "multi_worker_mirrored",
+        "options": {"workers": 2, "bytes_per_pack": 4096, "timeout_seconds": 120},
+    },
     "central_storage": {"name": "central_storage", "options": {"devices": 2}},
+    "model_parallel": {"name": "model_parallel", "options": {"mesh": {"batch": 2, "model": 2}}},
     "parameter_server": {"name": "parameter_server", "options": {"workers": 1}},
     "sharded": {
         "name": "parameter_server",

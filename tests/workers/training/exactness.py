@@ -40,7 +40,7 @@ def by_hand(job):
     loaded, training = data.load(job), job.training
     keras.utils.set_random_seed(training.seed)
     build = catalog.find("model", job.model.name).module.build_model
-    model = build(job.dataset_info.shape, job.dataset_info.outputs, job.options_of("model"))
+    model = build(job.dataset_info, job.options_of("model"))
     for layer in model.layers:
         if isinstance(layer, keras.layers.BatchNormalization):
             layer.synchronized = False
@@ -55,7 +55,7 @@ def by_hand(job):
         sums = [tf.zeros(variable.shape) for variable in variables]
         for some, wanted in zip(tf.split(features, parts), tf.split(targets, parts), strict=True):
             with tf.GradientTape() as tape:
-                losses = keras.losses.sparse_categorical_crossentropy(wanted, model(some, training=True), True)
+                losses = losses_of(wanted, model(some, training=True), training)
                 loss = tf.reduce_sum(losses) / (1 if training.aggregation.method == "sum" else size)
             sums = [a + b for a, b in zip(sums, tape.gradient(loss, [v.value for v in variables]), strict=True)]
         optimizer.apply_gradients(zip(clipped(sums, training.clip), variables, strict=True))
@@ -69,8 +69,21 @@ def by_hand(job):
     return model
 
 
+def losses_of(wanted, logits, training):
+    """Of each example; of a language model's, the mean over its tokens."""
+    smooth = tf.one_hot(wanted, logits.shape[-1])
+    losses = keras.losses.categorical_crossentropy(smooth, logits, True, training.label_smoothing)
+    for index, weight in (training.class_weights or {}).items():
+        losses = tf.where(wanted == index, losses * weight, losses)
+    return tf.reduce_mean(tf.reshape(losses, [losses.shape[0], -1]), 1)
+
+
 def optimizer_of(training):
     chosen = training.optimizer
+    if training.schedule.kind == "cosine":
+        return keras.optimizers.SGD(
+            keras.optimizers.schedules.CosineDecay(chosen.learning_rate, training.steps - 1, training.schedule.final)
+        )
     if chosen.name == "adam":
         return keras.optimizers.Adam(chosen.learning_rate)
     return keras.optimizers.SGD(chosen.learning_rate, momentum=getattr(chosen, "momentum", 0.0))
@@ -99,21 +112,22 @@ def compared(model, metrics, expected, job):
     return answer
 
 
-answers = {}
-references = {}
-places = {name: Place.model_validate(each) for name, each in json.loads(sys.argv[1]).items()}
-devices.configure(max(places.values(), key=lambda place: len(place.process.devices)))
-for title, place in places.items():
-    distribution = connect(place)
-    for name, case in CASES.items():
-        job = parse({**case, "strategy": place.spec.strategy.model_dump()})
-        run = Path(place.run) / title / name
-        run.mkdir(parents=True, exist_ok=True)
-        model, metrics = engine(place.model_copy(update={"spec": job, "run": str(run)}), distribution)
-        if name not in references:
-            references[name] = by_hand(job)
-        expected = keras.models.clone_model(references[name])
-        expected.set_weights(references[name].get_weights())
-        answers[f"{title}, {name}"] = compared(model, metrics, expected, job)
-    distribution.meet()
-print(json.dumps(answers), flush=True)
+if __name__ == "__main__":
+    answers = {}
+    references = {}
+    places = {name: Place.model_validate(each) for name, each in json.loads(sys.argv[1]).items()}
+    devices.configure(max(places.values(), key=lambda place: len(place.process.devices)))
+    for title, place in places.items():
+        distribution = connect(place)
+        for name, case in CASES.items():
+            job = parse({**case, "strategy": place.spec.strategy.model_dump()})
+            run = Path(place.run) / title / name
+            run.mkdir(parents=True, exist_ok=True)
+            model, metrics = engine(place.model_copy(update={"spec": job, "run": str(run)}), distribution)
+            if name not in references:
+                references[name] = by_hand(job)
+            expected = keras.models.clone_model(references[name])
+            expected.set_weights(references[name].get_weights())
+            answers[f"{title}, {name}"] = compared(model, metrics, expected, job)
+        distribution.meet()
+    print(json.dumps(answers), flush=True)

@@ -20,7 +20,7 @@ job = contract.parse(Path(sys.argv[1]).read_bytes())
 loaded = data.load(job)
 info, training = job.dataset_info, job.training
 keras.utils.set_random_seed(training.seed)
-model = catalog.find("model", job.model.name).module.build_model(info.shape, info.outputs, job.options_of("model"))
+model = catalog.find("model", job.model.name).module.build_model(info, job.options_of("model"))
 optimizer = keras.optimizers.RMSprop(training.optimizer.learning_rate)
 loss_of = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
 

@@ -49,7 +49,7 @@ def refused(**changes: dict[str, Any]) -> dict[str, str]:
 def test_it_lists_everything_without_importing_tensorflow(listed: dict[str, dict[str, Any]]) -> None:
     assert set(listed["strategy"]) >= {"one_device", "mirrored", "multi_worker_mirrored", "central_storage", "tpu"}
     assert set(listed["dataset"]) >= {"digits", "mnist", "fashion_mnist", "synthetic_images"}
-    assert set(listed["model"]) >= {"linear", "mlp", "cnn"}
+    assert set(listed["model"]) >= {"linear", "mlp", "cnn", "resnet"}
 
 
 def test_it_describes_every_option(listed: dict[str, dict[str, Any]]) -> None:
@@ -100,6 +100,11 @@ def test_it_lays_out_a_process_for_each_worker() -> None:
             {"device_type": "cpu", "devices_per_worker": 2},
             "strategy.options.devices_per_worker",
         ),
+        ("mirrored", {"devices": 1, "cross_device_ops": "hierarchical_copy"}, "strategy.options.cross_device_ops"),
+        ("mirrored", {"devices": 3, "cross_device_ops": "hierarchical_copy"}, "strategy.options.cross_device_ops"),
+        ("mirrored", {"bytes_per_pack": 0}, "strategy.options.bytes_per_pack"),
+        ("multi_worker_mirrored", {"workers": 1, "timeout_seconds": 9}, "strategy.options.timeout_seconds"),
+        ("multi_worker_mirrored", {"timeout_seconds": 0}, "strategy.options.timeout_seconds"),
     ],
 )
 def test_it_refuses_what_a_strategy_cannot_honour(name: str, options: dict[str, Any], path: str) -> None:
@@ -119,7 +124,9 @@ def test_it_refuses_to_compile_layers_that_talk_over_replicas(devices: int) -> N
 def test_it_counts_the_weights_of_batch_normalization() -> None:
     entry = catalog.find("model", "cnn")
     plain, normalized = (
-        entry.module.count_parameters((8, 8, 1), 10, entry.parse({"filters": [4, 8], "batch_norm": norm}))
+        entry.module.count_parameters(
+            DatasetInfo(shape=(8, 8, 1), classes=10, samples=1), entry.parse({"filters": [4, 8], "batch_norm": norm})
+        )
         for norm in (False, True)
     )
     assert normalized - plain == 4 * (4 + 8)

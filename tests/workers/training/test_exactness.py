@@ -14,9 +14,11 @@ import pytest
 from tests.workers.training.cases import CASES
 from tests.workers.training.conftest import ROOT
 from workers.contract.assignment import Place
+from workers.contract.keeping import Checkpoint
 from workers.contract.spec import parse
 from workers.gang import plan_ports
 from workers.gang.environment import environment
+from workers.training.checkpoints import FOLDER
 from workers.training.here import place_here
 
 pytestmark = [pytest.mark.tensorflow, pytest.mark.timeout(600)]
@@ -28,6 +30,7 @@ IN_ONE_PROCESS: dict[str, dict[str, Any]] = {
         "options": {"devices": 2, "device_type": "cpu", "cross_device_ops": "hierarchical_copy"},
     },
     "central_storage 3": {"name": "central_storage", "options": {"devices": 3, "device_type": "cpu"}},
+    "mesh 2x2": {"name": "model_parallel", "options": {"mesh": {"batch": 2, "model": 2}, "device_type": "cpu"}},
 }
 TWO_WORKERS: dict[str, Any] = {"name": "multi_worker_mirrored", "options": {"workers": 2, "device_type": "cpu"}}
 
@@ -38,44 +41,101 @@ def places(strategy: dict[str, Any], folder: Path) -> list[Place]:
     return [Place(spec=spec, process=each, processes=planned, run=str(folder)) for each in planned]
 
 
-def start(places: dict[str, Place], folder: Path) -> subprocess.Popen[str]:
+def start(places: dict[str, Place], folder: Path, script: str = "exactness.py") -> subprocess.Popen[str]:
     given = json.dumps({name: place.model_dump(mode="json") for name, place in places.items()})
-    script = str(Path(__file__).with_name("exactness.py"))
     one = next(iter(places.values()))
     env = environment(one.process, one.processes, folder, os.environ) | {"PYTHONPATH": str(ROOT)}
     with (folder / f"{one.process.name}.log").open("w") as log:
         return subprocess.Popen(
-            [sys.executable, script, given], cwd=ROOT, env=env, stdout=subprocess.PIPE, stderr=log, text=True
+            [sys.executable, str(Path(__file__).with_name(script)), given],
+            cwd=ROOT,
+            env=env,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
         )
 
 
-def answer(process: subprocess.Popen[str], folder: Path) -> dict[str, dict[str, float]]:
+def answer(process: subprocess.Popen[str], folder: Path) -> dict[str, Any]:
     try:
-        out, _ = process.communicate(timeout=400)
+        out, _ = process.communicate(timeout=580)
     finally:
         process.kill()
     assert process.returncode == 0, "\n".join(log.read_text()[-4000:] for log in folder.glob("*.log"))
-    found: dict[str, dict[str, float]] = json.loads(out.splitlines()[-1])
+    found: dict[str, Any] = json.loads(out.splitlines()[-1])
     return found
 
 
 @pytest.fixture(scope="module")
 def distances(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, float]]:
-    """Found by three processes that are each started once."""
+    """Found by four processes that are each started once."""
     folder = tmp_path_factory.mktemp("together")
     alone = {name: places(strategy, folder)[0] for name, strategy in IN_ONE_PROCESS.items()}
-    found = answer(start(alone, folder), folder)
+    # DTensor's collectives and those of other strategies get in one another's way within a process.
+    mesh = {name: alone.pop(name) for name in list(alone) if name.startswith("mesh")}
+    found = answer(start(alone, folder), folder) | answer(start(mesh, folder), folder)
     pair = tmp_path_factory.mktemp("pair")
+    return found | answers([{place.process.name: place} for place in places(TWO_WORKERS, pair)], pair)
+
+
+def answers(gang: list[dict[str, Place]], folder: Path, script: str = "exactness.py") -> dict[str, Any]:
+    """What all processes of a job say, each started with its places."""
+    found: dict[str, Any] = {}
     running = []
     try:
-        for place in places(TWO_WORKERS, pair):
-            running.append(start({place.process.name: place}, pair))
+        for places in gang:
+            running.append(start(places, folder, script))
         for process in running:
-            found |= answer(process, pair)
+            found |= answer(process, folder)
     finally:
         for process in running:
             process.kill()
     return found
+
+
+@pytest.fixture(scope="module")
+def mesh_pair(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """Two processes with a device each: a model split over both, which then goes on whole on each."""
+    folder = tmp_path_factory.mktemp("meshes")
+    gang = []
+    for columns, rows in zip(places(mesh_of(1, 2), folder), places(mesh_of(2, 1), folder), strict=True):
+        spec = columns.spec.model_copy(update={"checkpoint": Checkpoint(every_steps=10, keep=2)})
+        first = columns.model_copy(update={"spec": spec, "run": str(folder / "first")})
+        # The cluster of the first, and a checkpoint that it writes.
+        again = {"run": str(folder / "second"), "resume": str(folder / "first" / FOLDER / "step-10")}
+        gang.append({"first": first, "second": rows.model_copy(update=again)})
+    return answers(gang, folder, "mesh_pair.py")
+
+
+def mesh_of(rows: int, columns: int) -> dict[str, Any]:
+    options = {"mesh": {"batch": rows, "model": columns}, "processes": 2, "device_type": "cpu"}
+    return {"name": "model_parallel", "options": options}
+
+
+@pytest.mark.parametrize("worker", ["worker-0", "worker-1"])
+@pytest.mark.parametrize("mesh", ["first", "second"])
+def test_it_ends_with_the_weights_of_one_device_on_a_mesh_of_two_processes(
+    mesh: str, worker: str, mesh_pair: dict[str, Any]
+) -> None:
+    assert mesh_pair[worker][mesh]["weights"] < 1e-5
+
+
+@pytest.mark.parametrize("mesh", ["first", "second"])
+def test_it_evaluates_as_keras_does_on_a_mesh_of_two_processes(mesh: str, mesh_pair: dict[str, Any]) -> None:
+    assert mesh_pair["worker-0"][mesh]["evaluation"] < 1e-6
+
+
+def test_it_splits_a_copy_over_processes_and_tells_the_devices_of_both(mesh_pair: dict[str, Any]) -> None:
+    chief, worker = mesh_pair["worker-0"], mesh_pair["worker-1"]
+    assert chief["first"]["bytes"] == worker["first"]["bytes"]
+    assert chief["first"]["bytes"][0] < 0.6 * chief["second"]["bytes"][0]
+    assert chief["first"]["told"] == [[0, "worker-0", "cpu:0"], [0, "worker-1", "cpu:1"]]
+    assert chief["second"]["told"] == [[0, "worker-0", "cpu:0"], [1, "worker-1", "cpu:1"]]
+
+
+def test_processes_of_a_mesh_decide_together(mesh_pair: dict[str, Any]) -> None:
+    for one in mesh_pair.values():
+        assert (one["agreed"], one["sum"]) == ([True, False], [3.0])
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -82,10 +82,11 @@ def test_it_starts_nothing_with_a_file_that_is_not_there(by_hand: Start, tmp_pat
 
 
 @pytest.mark.tensorflow
-def test_it_trains_on_from_the_weights_of_another_run(by_hand: Start, seed_run: ByHand) -> None:
+@pytest.mark.parametrize("strategy", ["mirrored", "model_parallel"])
+def test_it_trains_on_from_the_weights_of_another_run(strategy: str, by_hand: Start, seed_run: ByHand) -> None:
     still = {"optimizer": {"name": "sgd", "learning_rate": 1e-30}, "epochs": None, "steps": 1, "seed": 7}
     file = seed_run.out / "model.keras"
-    run = by_hand(starting_from(file, strategy={"name": "mirrored"}, training=still))
+    run = by_hand(starting_from(file, strategy={"name": strategy}, training=still))
     assert run.finish() == 0, run.stderr
     found = run_script("same_weights.py", str(file), str(run.out / "model.keras"))
     assert found == {"same": True}

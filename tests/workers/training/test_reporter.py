@@ -55,6 +55,19 @@ def test_it_gathers_later_calls_and_tells_them_by_itself(file: Path) -> None:
     reporter.close()
 
 
+def test_it_tells_whose_each_step_was(file: Path) -> None:
+    reporter = Reporter(file, "chief-0")
+    reporter.write(CallReport(5, 1, 10.0, 13.0, np.asarray([3, 2, 1], np.float32), {}, replicas=(1, 0, 1)))
+    reporter.close()
+    [told] = points(file)
+    found = {(series.name, series.replica): (series.steps, series.times, series.values) for series in told.series}
+    assert found == {
+        ("loss", None): ([5, 6, 7], [11, 12, 13], [3, 2, 1]),
+        ("loss", 1): ([5, 7], [11, 13], [3, 1]),
+        ("loss", 0): ([6], [12], [2]),
+    }
+
+
 def test_it_keeps_the_order_of_points_and_other_events(file: Path) -> None:
     reporter = Reporter(file, "worker-0")
     reporter.write(call(1))
@@ -125,6 +138,9 @@ def test_it_starts_with_single_steps_and_aims_at_the_target() -> None:
     assert taken[1] == 8
     assert taken[-1] == int(TARGET_SECONDS / 0.001)
     pace.learn(10.0)
+    assert pace.steps == taken[-1] // 2
+    for _ in range(10):
+        pace.learn(10.0)
     assert pace.steps == 1
 
 

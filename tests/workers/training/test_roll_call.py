@@ -12,8 +12,9 @@ from tests.waiting import wait_for
 from tests.workers.training.conftest import seed_with
 from workers.contract.assignment import Place
 from workers.contract.spec import parse
+from workers.training import roll_call
 from workers.training.here import place_here
-from workers.training.roll_call import PeerLost, RollCall
+from workers.training.roll_call import Answers, PeerLost, RollCall
 
 
 class Job:
@@ -67,3 +68,27 @@ def test_it_does_not_go_on_without_any_worker(job: Job) -> None:
     job.lose("worker-0", "worker-1")
     with pytest.raises(PeerLost, match=r"^All workers ended \(worker-0, worker-1\)"):
         job.roll_call.check()
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(roll_call, "HANG_SECONDS", -1.0)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_it_names_the_worker_that_listens_but_brings_nothing_back() -> None:
+    answers = Answers(["worker-0", "worker-1", "worker-2"])
+    for worker in ("worker-0", "worker-1", "worker-2", "worker-0", "worker-2"):
+        answers.note(worker)
+    with pytest.raises(PeerLost, match=r"^worker-1 listens but has not brought back its steps"):
+        answers.check(set())
+    with pytest.raises(PeerLost, match=r"^worker-0 listens"):
+        answers.check({"worker-1"})
+
+
+@pytest.mark.usefixtures("impatient")
+def test_it_lets_workers_compile_before_it_expects_an_answer() -> None:
+    answers = Answers(["worker-0", "worker-1"])
+    answers.note("worker-0")
+    answers.check(set())
+    answers.check({"worker-0", "worker-1"})

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import gzip
-import importlib.util
 from pathlib import Path
 
 from workers.contract.base import Options as _Options
 from workers.contract.data import DatasetInfo
-from workers.training.arrays import Arrays, DataError
+from workers.training import bundled
+from workers.training.arrays import Arrays
 
 title = "Digits"
 summary = "1,797 handwritten digits of 8 x 8 pixels from scikit-learn. Real data, no download, seconds to train."
 
-SAMPLES = 1797
+FILE = "digits.csv.gz"
 
 
 class Options(_Options):
@@ -22,31 +21,17 @@ class Options(_Options):
 
 def describe(options: Options) -> DatasetInfo:
     """Grey pictures, ten classes, no test split."""
-    return DatasetInfo(shape=(8, 8, 1), classes=10, samples=SAMPLES)
+    return DatasetInfo(shape=(8, 8, 1), classes=10, samples=1797)
 
 
 def probe(options: Options, home: Path) -> str | None:
     """Why this host cannot load it, else None."""
-    return None if _file() else "scikit-learn is not installed here. Install it with the worker's requirements."
+    return bundled.missing(FILE)
 
 
 def load(options: Options, home: Path) -> Arrays:
     """Features [1797, 8, 8, 1] float32 in 0..1. Raises DataError."""
     import numpy as np
 
-    file = _file()
-    if file is None:
-        raise DataError("The digits dataset needs scikit-learn; install it with the worker's requirements.")
-    with gzip.open(file, "rt") as lines:
-        table = np.loadtxt(lines, delimiter=",", dtype=np.float32)
-    features = (table[:, :-1] / 16).reshape(-1, 8, 8, 1)
-    return Arrays(features, table[:, -1].astype(np.int32))
-
-
-def _file() -> Path | None:
-    # Found without importing scikit-learn, which would cost a second of every start.
-    spec = importlib.util.find_spec("sklearn")
-    if spec is None or spec.origin is None:
-        return None
-    file = Path(spec.origin).parent / "datasets" / "data" / "digits.csv.gz"
-    return file if file.exists() else None
+    table = bundled.table(FILE).astype(np.float32)
+    return Arrays((table[:, :-1] / 16).reshape(-1, 8, 8, 1), table[:, -1].astype(np.int32))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import math
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from workers.contract.base import Options as _Options
-from workers.contract.data import DatasetInfo
+from workers.contract.data import DatasetInfo, ids_refused
 from workers.contract.problems import Problem
 
 title = "Convolutional network"
@@ -44,9 +45,10 @@ class Options(_Options):
 def check(options: Options, info: DatasetInfo) -> list[Problem]:
     """It needs pictures that can be halved after each convolution."""
     if len(info.shape) != 3:
-        remedy = "Choose mlp or linear, or a dataset of pictures"
-        shape = "x".join(map(str, info.shape))
-        return [Problem("name", f"needs pictures (height, width, channels), and the data is {shape}", "cnn", remedy)]
+        message = f"needs pictures (height, width, channels), and the data is {info.words}"
+        return ids_refused(info, "cnn") or [
+            Problem("name", message, "cnn", "Choose mlp or linear, or a dataset of pictures")
+        ]
     most = min(info.shape[:2]).bit_length() - 1
     if len(options.filters) > most:
         message = f"halve a picture of {info.shape[0]} x {info.shape[1]} pixels too often"
@@ -60,12 +62,12 @@ def synchronizes(options: Options) -> bool:
     return options.batch_norm
 
 
-def build_model(inputs: tuple[int, ...], outputs: int, options: Options) -> Any:
+def build_model(info: DatasetInfo, options: Options) -> Any:
     """A keras.Model from [batch, height, width, channels] to float32 [batch, outputs] logits."""
     import keras
 
     pool = keras.layers.MaxPooling2D if options.pooling == "max" else keras.layers.AveragePooling2D
-    entry = hidden = keras.Input(inputs)
+    entry = hidden = keras.Input(info.shape)
     for filters in options.filters:
         hidden = keras.layers.Conv2D(filters, options.kernel, padding="same")(hidden)
         if options.batch_norm:
@@ -75,15 +77,26 @@ def build_model(inputs: tuple[int, ...], outputs: int, options: Options) -> Any:
     hidden = keras.layers.Dense(options.units, activation=options.activation)(keras.layers.Flatten()(hidden))
     if options.dropout:
         hidden = keras.layers.Dropout(options.dropout)(hidden)
-    return keras.Model(entry, keras.layers.Dense(outputs, dtype="float32", name="logits")(hidden), name="cnn")
+    return keras.Model(entry, keras.layers.Dense(info.outputs, dtype="float32", name="logits")(hidden), name="cnn")
 
 
-def count_parameters(inputs: tuple[int, ...], outputs: int, options: Options) -> int:
+def count_parameters(info: DatasetInfo, options: Options) -> int:
     """All weights; the two moving statistics of each normalized filter are not trained."""
-    height, width, channels = inputs
+    height, width, channels = info.shape
     depth = len(options.filters)
     pairs = itertools.pairwise((channels, *options.filters))
     extra = 5 if options.batch_norm else 1
     convolutions = sum((options.kernel**2 * before + extra) * after for before, after in pairs)
     flat = (height >> depth) * (width >> depth) * options.filters[-1]
-    return convolutions + (flat + 1) * options.units + (options.units + 1) * outputs
+    return convolutions + (flat + 1) * options.units + (options.units + 1) * info.outputs
+
+
+def kernels(info: DatasetInfo, options: Options) -> dict[str, tuple[int, ...]]:
+    """Each convolution by its filters and its channels, each dense layer by its outputs and its inputs."""
+    flat = math.prod(size >> len(options.filters) for size in info.shape[:-1]) * options.filters[-1]
+    found: dict[str, tuple[int, ...]] = {}
+    for number, (before, after) in enumerate(itertools.pairwise((info.shape[-1], *options.filters))):
+        found[f"model.options.filters.{number}"] = (after, before)
+    found["model.options.units"] = (options.units, flat)
+    found["the logits"] = (info.outputs, options.units)
+    return found

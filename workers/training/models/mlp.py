@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import math
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 
 from workers.contract.base import Options as _Options
+from workers.contract.data import DatasetInfo, ids_refused
+from workers.contract.problems import Problem
 
 title = "Multilayer perceptron"
 summary = "Dense layers with dropout after each, then logits."
@@ -40,20 +41,32 @@ class Options(_Options):
         return dropout
 
 
-def build_model(inputs: tuple[int, ...], outputs: int, options: Options) -> Any:
-    """A keras.Model from [batch, *inputs] to float32 [batch, outputs] logits."""
+def check(options: Options, info: DatasetInfo) -> list[Problem]:
+    """It needs plain numbers."""
+    return ids_refused(info, "mlp")
+
+
+def build_model(info: DatasetInfo, options: Options) -> Any:
+    """A keras.Model from [batch, *shape] to float32 [batch, outputs] logits."""
     import keras
 
-    entry = keras.Input(inputs)
+    entry = keras.Input(info.shape)
     hidden = keras.layers.Flatten()(entry)
     for units, rate in zip(options.units, options.dropout, strict=True):
         hidden = keras.layers.Dense(units, activation=options.activation)(hidden)
         if rate:
             hidden = keras.layers.Dropout(rate)(hidden)
-    return keras.Model(entry, keras.layers.Dense(outputs, dtype="float32", name="logits")(hidden), name="mlp")
+    return keras.Model(entry, keras.layers.Dense(info.outputs, dtype="float32", name="logits")(hidden), name="mlp")
 
 
-def count_parameters(inputs: tuple[int, ...], outputs: int, options: Options) -> int:
+def count_parameters(info: DatasetInfo, options: Options) -> int:
     """Trainable weights."""
-    widths = (math.prod(inputs), *options.units, outputs)
+    widths = (info.features, *options.units, info.outputs)
     return sum((width + 1) * after for width, after in itertools.pairwise(widths))
+
+
+def kernels(info: DatasetInfo, options: Options) -> dict[str, tuple[int, ...]]:
+    """Each layer by its outputs and its inputs."""
+    widths = (info.features, *options.units, info.outputs)
+    names = (*(f"model.options.units.{number}" for number in range(len(options.units))), "the logits")
+    return {name: (after, width) for name, (width, after) in zip(names, itertools.pairwise(widths), strict=True)}

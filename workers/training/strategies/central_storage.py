@@ -11,6 +11,8 @@ from pydantic import Field
 from workers.contract.assignment import Place
 from workers.contract.base import Options as _Options
 from workers.contract.layout import Layout, ProcessShape
+from workers.contract.problems import Problem
+from workers.contract.spec import Training
 from workers.training.devices import logical_devices
 from workers.training.distribution import REPLICA_SEED, Distribution
 
@@ -32,6 +34,14 @@ class Options(_Options):
 def layout(options: Options) -> Layout:
     """One process with all devices."""
     return Layout(processes=(ProcessShape(kind=options.device_type, devices=options.devices),))
+
+
+def check_training(options: Options, training: Training) -> list[Problem]:
+    """A step that XLA compiled reaches no variable of another device (tensorflow.org/xla/known_issues)."""
+    if not training.jit:
+        return []
+    message = "cannot compile a step whose weights live on another device"
+    return [Problem("jit", message, True, "Switch it off, or use mirrored")]
 
 
 def create(options: Options, place: Place) -> Any:
@@ -58,6 +68,15 @@ class Adapter(Distribution):
         stack.enter_context(tf.variable_creator_scope(creator))
         return stack
 
+    def optimizer(self, model: Any, make: Callable[[], Any]) -> Any:
+        """One that scales the loss counts its steps without a branch."""
+        import keras
+
+        optimizer = super().optimizer(model, make)
+        if isinstance(optimizer, keras.optimizers.LossScaleOptimizer):
+            _count_without_branch(optimizer)
+        return optimizer
+
     def vary_dropout(self, model: Any) -> None:
         """The state of the random numbers lives once as well, so each replica moves what it draws from it."""
         import tensorflow as tf
@@ -74,3 +93,18 @@ class Adapter(Distribution):
             generator = getattr(layer, "seed_generator", None)
             if generator is not None:
                 generator.next = moved(generator.next)
+
+
+def _count_without_branch(scaler: Any) -> None:
+    """Keras counts finite steps, and doubles the scale after enough of them, in a branch that each replica takes; what
+    replicas assign to a variable that lives once must not stand in a branch."""
+    from keras import ops
+
+    def handle_finite(gradients: list[Any], weights: Any) -> None:
+        scale, steps = scaler.dynamic_scale, scaler.step_counter
+        scaler.inner_optimizer.apply([ops.divide(gradient, scale) for gradient in gradients], weights)
+        enough = ops.equal(steps, scaler.dynamic_growth_steps - 1)
+        scale.assign(ops.where(enough, scale * 2.0, scale))
+        steps.assign(ops.where(enough, 0, steps + 1))
+
+    scaler._stateful_handle_finite_grads = handle_finite

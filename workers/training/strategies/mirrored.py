@@ -38,6 +38,14 @@ class Options(_Options):
     cross_device_ops: Literal["auto", "nccl", "hierarchical_copy", "reduction_to_one_device"] = Field(
         "auto", title="Cross-device ops", description="How gradients are summed over the devices. NCCL needs GPUs."
     )
+    bytes_per_pack: int = Field(
+        32 * 2**20,
+        ge=1024,
+        le=2**31 - 1,
+        title="Bytes per pack",
+        description="Gradients travel together in messages of at most so many bytes; a larger one travels alone.",
+        json_schema_extra={"advanced": True, "unit": "bytes"},
+    )
 
     @field_validator("devices", mode="before")
     @classmethod
@@ -66,7 +74,9 @@ def layout(options: Options) -> Layout:
 
 
 def check(options: Options) -> list[Problem]:
-    """NCCL moves data between GPUs only, and talks to each of them once."""
+    """NCCL moves data between GPUs only, and talks to each of them once; a hierarchy needs two halves."""
+    if options.cross_device_ops == "hierarchical_copy":
+        return _hierarchy_problems(layout(options).replicas)
     if options.cross_device_ops != "nccl":
         return []
     if options.device_type == "cpu":
@@ -74,6 +84,16 @@ def check(options: Options) -> list[Problem]:
     if options.split > 1:
         return [Problem("cross_device_ops", "cannot work on parts of a split GPU", "nccl", "Use auto, or split 1")]
     return []
+
+
+def _hierarchy_problems(replicas: int) -> list[Problem]:
+    """TensorFlow sums over two groups of `replicas // 2`: with an odd number it leaves one replica out, silently."""
+    if replicas % 2 == 0:
+        return []
+    message = f"sums over two equal groups of replicas, and there {'is' if replicas == 1 else 'are'} {replicas}"
+    nearest = "2 devices" if replicas == 1 else f"{replicas - 1} or {replicas + 1} devices"
+    remedy = f"Use auto or reduction_to_one_device, or {nearest}"
+    return [Problem("cross_device_ops", message, "hierarchical_copy", remedy)]
 
 
 def create(options: Options, place: Place) -> Any:

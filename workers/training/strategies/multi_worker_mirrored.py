@@ -29,6 +29,24 @@ class Options(_Options):
     device_type: Literal["auto", "cpu", "gpu"] = Field(
         "auto", title="Device type", description="Auto takes GPUs where there are enough, else CPUs."
     )
+    bytes_per_pack: int = Field(
+        32 * 2**20,
+        ge=1024,
+        le=2**31 - 1,
+        title="Bytes per pack",
+        description="Gradients travel together in messages of at most so many bytes; a larger one travels alone.",
+        json_schema_extra={"advanced": True, "unit": "bytes"},
+    )
+    timeout_seconds: float | None = Field(
+        None,
+        ge=1,
+        le=86_400,
+        allow_inf_nan=False,
+        title="Time-out",
+        description="The job fails when a worker waits for the others for longer than this; empty waits for ever. "
+        "Longer than whatever one worker may do alone, such as the chief writing a checkpoint.",
+        json_schema_extra={"advanced": True, "unit": "seconds"},
+    )
 
 
 def layout(options: Options) -> Layout:
@@ -41,10 +59,13 @@ def layout(options: Options) -> Layout:
 
 
 def check(options: Options) -> list[Problem]:
-    """NCCL and several devices in a worker are for GPUs only."""
-    if options.device_type != "cpu":
-        return []
+    """NCCL and several devices in a worker are for GPUs only; one worker has nobody to wait for."""
     problems = []
+    if options.workers == 1 and options.timeout_seconds is not None:
+        message, remedy = "is for waiting for other workers, and there is 1", "Leave it empty, or ask for 2 workers"
+        problems.append(Problem("timeout_seconds", message, options.timeout_seconds, remedy))
+    if options.device_type != "cpu":
+        return problems
     if options.communication == "nccl":
         problems.append(Problem("communication", "needs GPUs, and device_type is cpu", "nccl", "Use ring or auto"))
     if options.devices_per_worker > 1:
@@ -65,5 +86,7 @@ def create(options: Options, place: Place) -> Any:
                 "A worker on CPUs holds one replica; set devices_per_worker to 1 and ask for more workers."
             )
     implementation = getattr(tf.distribute.experimental.CommunicationImplementation, options.communication.upper())
-    communication = tf.distribute.experimental.CommunicationOptions(implementation=implementation)
+    communication = tf.distribute.experimental.CommunicationOptions(
+        bytes_per_pack=options.bytes_per_pack, implementation=implementation
+    )
     return tf.distribute.MultiWorkerMirroredStrategy(communication_options=communication)

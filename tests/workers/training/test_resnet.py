@@ -1,0 +1,77 @@
+"""The residual network: what it weighs, what it refuses, and that it learns alike on one device and on two."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.workers.training.conftest import ByHand, run_script, seed_with
+from workers.contract import catalog
+from workers.contract.data import DatasetInfo
+
+CASES: list[tuple[tuple[int, int, int], dict[str, Any]]] = [
+    ((8, 8, 1), {"width": 4}),
+    ((9, 12, 3), {"width": 4, "batch_norm": False, "activation": "silu", "dropout": 0.2}),
+    ((64, 64, 3), {"width": 4, "depth": 50}),
+    ((32, 32, 3), {"width": 3, "depth": 50, "stem": "small", "batch_norm": False}),
+    ((32, 32, 3), {"width": 2, "stem": "imagenet"}),
+]
+
+
+def count(inputs: tuple[int, ...], outputs: int, **given: Any) -> int:
+    entry = catalog.find("model", "resnet")
+    info = DatasetInfo(shape=inputs, classes=outputs, samples=1)
+    weights: int = entry.module.count_parameters(info, entry.parse(given))
+    return weights
+
+
+@pytest.mark.tensorflow
+def test_it_counts_the_weights_that_it_builds() -> None:
+    built = run_script("residual.py", json.dumps(CASES))["built"]
+    assert [each["parameters"] for each in built] == [count(inputs, 10, **given) for inputs, given in CASES]
+    assert all(each["outputs"] == [None, 10] and each["dtype"] == "float32" for each in built)
+
+
+@pytest.mark.parametrize(("depth", "trained", "statistics"), [(18, 11_689_512, 9_600), (50, 25_557_032, 53_120)])
+def test_it_has_the_weights_that_are_known_of_it(depth: int, trained: int, statistics: int) -> None:
+    """torchvision's resnet18 and resnet50 on ImageNet."""
+    assert count((224, 224, 3), 1000, depth=depth) == trained + statistics
+
+
+@pytest.mark.parametrize(
+    ("shape", "given", "path"),
+    [
+        ((30,), {}, "name"),
+        ((7, 8, 1), {}, "name"),
+        ((31, 32, 3), {"stem": "imagenet"}, "options.stem"),
+        ((4, 4, 3), {"stem": "imagenet"}, "name"),
+    ],
+)
+def test_it_refuses_pictures_that_it_would_halve_away(shape: tuple[int, ...], given: dict[str, Any], path: str) -> None:
+    entry = catalog.find("model", "resnet")
+    [problem] = entry.module.check(entry.parse(given), DatasetInfo(shape=shape, classes=2, samples=10))
+    assert problem.path == path
+
+
+def test_it_takes_the_smallest_pictures_of_each_stem() -> None:
+    entry = catalog.find("model", "resnet")
+    for side, stem in ((8, "small"), (32, "imagenet")):
+        info = DatasetInfo(shape=(side, side, 1), classes=2, samples=10)
+        assert entry.module.check(entry.parse({"stem": stem}), info) == []
+
+
+@pytest.mark.tensorflow
+def test_it_normalizes_over_both_replicas(by_hand: Callable[..., ByHand]) -> None:
+    job = seed_with(
+        model={"name": "resnet", "options": {"width": 4, "activation": "silu"}},
+        training={"epochs": None, "steps": 6, "global_batch": 64, "optimizer": {"name": "sgd", "learning_rate": 0.01}},
+    )
+    losses = []
+    for strategy in ({"name": "one_device"}, {"name": "mirrored"}):
+        run = by_hand({**job, "strategy": strategy})
+        assert run.finish() == 0, run.stderr
+        losses.append(run.series("loss"))
+    assert losses[1] == pytest.approx(losses[0], abs=1e-4)

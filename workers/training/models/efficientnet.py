@@ -1,0 +1,54 @@
+"""EfficientNet-B0 of keras.applications, untrained."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field
+
+from workers.contract.base import Options as _Options
+from workers.contract.data import DatasetInfo
+from workers.contract.problems import Problem
+from workers.training import backbones
+
+title = "EfficientNet-B0"
+summary = (
+    "Tan and Le, 2019: 4 million weights, batch normalization over the global batch. Small pictures are enlarged to 32 "
+    "pixels."
+)
+
+FEATURES = 1280
+BACKBONE = 4_048_701
+"""Weights of the network without those of the channels: in the first convolution, and the mean and variance of each."""
+
+
+class Options(_Options):
+    """Nothing but the head's dropout."""
+
+    dropout: float = Field(0.2, ge=0, lt=1, title="Dropout", description="Part that is dropped before the logits.")
+
+
+def check(options: Options, info: DatasetInfo) -> list[Problem]:
+    """It needs pictures."""
+    return backbones.fits(info, "efficientnet")
+
+
+def synchronizes(options: Options) -> bool:
+    """Its batch normalization takes its statistics over all replicas."""
+    return True
+
+
+def build_model(info: DatasetInfo, options: Options) -> Any:
+    """A keras.Model from [batch, height, width, channels] in 0..1 to float32 [batch, outputs] logits."""
+    import keras
+
+    entry = keras.Input(info.shape)
+    # Keras' network wants 0 to 255.
+    pictures = keras.layers.Rescaling(255.0)(backbones.enlarged(entry))
+    body = keras.applications.EfficientNetB0(include_top=False, weights=None, input_tensor=pictures, pooling="avg")
+    return backbones.headed(entry, body.output, info, options.dropout, "efficientnet")
+
+
+def count_parameters(info: DatasetInfo, options: Options) -> int:
+    """All weights, also the moving statistics of batch normalization, which are not trained."""
+    return BACKBONE + (9 * 32 + 2) * info.shape[2] + (FEATURES + 1) * info.outputs
