@@ -1,4 +1,4 @@
-"""The Celery application of a training host: carries `launch` and `stop`, remembers nothing."""
+"""The Celery application of a training host: carries `launch`, `stop` and `inspect`, remembers nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The two tasks of a training host. Both may come twice, late, or in the wrong order."""
+"""The tasks of a training host. Each may come twice, late, or in the wrong order."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import logging
 from typing import Any
 
 from workers.celery import app
-from workers.host import launching
+from workers.host import inspecting, launching
 from workers.host.refusing import refuse
 from workers.host.settings import HostSettings
 
@@ -34,3 +34,12 @@ def stop(attempt: int) -> None:
     Raises ValueError when `attempt` is no number of an attempt.
     """
     launching.stop(HostSettings().lockstep_runs, attempt)
+
+
+@app.task(name="workers.tasks.inspect")  # type: ignore[untyped-decorator]
+def inspect(order: dict[str, Any]) -> None:
+    """Have an uploaded file looked at in a throw-away process; the report goes into the artifact store.
+
+    Raises pydantic.ValidationError for what is no order.
+    """
+    inspecting.begin(HostSettings(), order)

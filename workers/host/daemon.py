@@ -17,6 +17,7 @@ from workers.host.celery_worker import CeleryWorker
 from workers.host.inventory import Surveyor
 from workers.host.keeping import Keeper
 from workers.host.redis_client import connect
+from workers.host.selftesting import SelfTesting
 from workers.host.settings import HostSettings
 
 log = logging.getLogger(__name__)
@@ -34,6 +35,7 @@ class Daemon:
         self._surveyor = Surveyor(settings)
         self._celery = CeleryWorker(settings)
         self._keeper = Keeper(settings.lockstep_runs, settings.lockstep_keep_runs_days)
+        self._selftest = SelfTesting(settings)
         self._redis = connect(settings.redis_url)
         self._ended = threading.Event()
         self._connected = True
@@ -52,14 +54,18 @@ class Daemon:
                 self._greet()
                 self._ended.wait(BEAT_SECONDS)
             self._celery.terminate()
+            self._selftest.end()
             if self._settings.lockstep_end_with_host:
                 self._keeper.end_all()
             self._celery.stop()
 
     def _greet(self) -> None:
-        inventory = self._surveyor.survey().model_dump_json()
+        inventory = self._surveyor.survey()
+        self._selftest.tend(busy=bool(inventory.attempts))
+        news = self._selftest.news()
+        hello = Hello(inventory.model_copy(update={"selftest": news}).model_dump_json())
         try:
-            self._redis.xadd(EVENTS, Hello(inventory).fields())  # type: ignore[arg-type]
+            self._redis.xadd(EVENTS, hello.fields())  # type: ignore[arg-type]
             waiting: int = self._redis.llen(host_queue(self._settings.lockstep_host))
         except (redis.RedisError, OSError) as error:
             if self._connected:
@@ -69,6 +75,7 @@ class Daemon:
         if not self._connected:
             log.info("Redis is back")
         self._connected = True
+        self._selftest.told(news)
         self._celery.hear_queue(waiting)
 
     @contextmanager

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 from workers.contract.assignment import Assignment
 from workers.gang import Gang, ProcessExit
 from workers.host.journal import Journal, has_trained, last_failure, tail_bytes
+from workers.host.runs import RunFolder
 from workers.host.verdict import SYMPTOMS, Verdict, Witness, judge
 
 SETTLE_SECONDS = 0.5
@@ -14,6 +16,11 @@ SETTLE_SECONDS = 0.5
 FAREWELL_SECONDS = 60.0
 """Time for the other processes to end once the chief did all that was asked for."""
 STDERR_BYTES = 64 * 1024
+
+
+def done(run: Path) -> Verdict:
+    """All did what they were asked for: the whole job, or a pause."""
+    return Verdict("paused" if RunFolder(run).paused_file.exists() else "succeeded")
 
 
 class GangEnd:
@@ -54,7 +61,7 @@ class GangEnd:
         bad = self._bad()
         chief_did_all = any(end.name == self._chief and end.succeeded for end in self._exits)
         if not bad or (chief_did_all and all(end.name in self._after_stop for end in bad)):
-            return Verdict("succeeded")
+            return done(self._gang.run)
         return judge([self._witness(end) for end in bad])
 
     def broken_off(self, verdict: Verdict, grace: float | None = None) -> Verdict:
@@ -62,7 +69,7 @@ class GangEnd:
         was_running = self._gang.running
         self._end_rest(grace)
         if not was_running and self._exits and not self._bad():
-            return Verdict("succeeded")
+            return done(self._gang.run)
         return verdict
 
     @property

@@ -19,6 +19,7 @@ from workers.contract.inventory import DeviceInfo, Inventory
 from workers.gang import data_home
 from workers.host.runs import run_folders
 from workers.host.settings import ROOT, HostSettings
+from workers.host.tpus import tpus
 
 PROBE_SECONDS = 60.0
 TENSORFLOWS = ("tensorflow", "tensorflow-cpu", "tensorflow-tpu")
@@ -44,7 +45,7 @@ class Surveyor:
             address=settings.address,
             cores=os.cpu_count() or 1,
             memory_bytes=psutil.virtual_memory().total,
-            devices=(*gpus(), *cpu_slots(settings.lockstep_cpu_devices)),
+            devices=(*gpus(), *tpus(), *cpu_slots(settings.lockstep_cpu_devices)),
             versions=versions(),
             unavailable=self._unavailable,
             port_range=settings.port_range,

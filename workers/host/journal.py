@@ -6,12 +6,15 @@ import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 from pydantic import ValidationError
 
-from workers.contract.events import Ended, Event, Exited, Failed, Spawned, parse_event, to_line
+from workers.contract.events import Ended, Event, Exited, Failed, NotStored, Spawned, Stored, parse_event, to_line
 from workers.gang import ProcessExit
 from workers.host.verdict import Verdict
+
+Kind = Literal["checkpoint", "artifact"]
 
 
 class Journal:
@@ -28,6 +31,16 @@ class Journal:
 
     def exited(self, end: ProcessExit) -> None:
         self._write(Exited(time=time.time(), process=self.name, target=end.name, code=end.code, signal=end.signal))
+
+    def stored(self, *, kind: Kind, name: str, size: int) -> None:
+        self._write(Stored(time=time.time(), process=self.name, kind=kind, name=name, bytes=size))
+
+    def not_stored(self, *, kind: Kind, name: str, path: Path, cause: str) -> None:
+        host = self.name.partition("@")[2]
+        told = NotStored(
+            time=time.time(), process=self.name, kind=kind, name=name, host=host, path=str(path), cause=cause
+        )
+        self._write(told)
 
     def ended(self, verdict: Verdict) -> None:
         self._write(

@@ -10,13 +10,17 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+from workers.contract.kinds import PREDICTIONS
+from workers.host import library
 from workers.host.launching import supervise
 from workers.host.runs import RunFolder, run_folders
 
 ADOPT_SECONDS = 5.0
 STOP_MARK_SECONDS = 24 * 3600.0
 END_SECONDS = 4.0
-KEPT = {"model.keras", "settled"}
+SWEEP_SECONDS = 3600.0
+RESULTS = {"model.keras", "saved_model.zip", PREDICTIONS}
+KEPT = RESULTS | {"settled", "stored"}
 
 log = logging.getLogger(__name__)
 
@@ -28,6 +32,7 @@ class Keeper:
         self._runs = runs
         self._keep_seconds = keep_days * 86_400
         self._adopted: dict[int, float] = {}
+        self._swept = -SWEEP_SECONDS
 
     def tend(self) -> None:
         """Look at every run folder once."""
@@ -38,6 +43,9 @@ class Keeper:
                 self._adopt(run)
             elif _age(run.stop_file) > STOP_MARK_SECONDS:
                 shutil.rmtree(run.path)
+        if time.monotonic() - self._swept > SWEEP_SECONDS:
+            self._swept = time.monotonic()
+            library.sweep(self._runs / "library")
 
     def end_all(self, seconds: float = END_SECONDS) -> None:
         """TERM to every supervisor here: each ends its gang and writes that the host was shut down."""
@@ -68,10 +76,12 @@ class Keeper:
         if _age(run.settled_file) < self._keep_seconds:
             return
         names = set(os.listdir(run.path))
-        if "model.keras" not in names and self._keep_seconds:
+        # Checkpoints that the store has need no second home; others lie nowhere else.
+        kept = KEPT if run.stored_file.exists() else KEPT | {run.checkpoints.name}
+        if not names & (kept - {"settled", "stored"}) and self._keep_seconds:
             shutil.rmtree(run.path)
             return
-        for name in names - KEPT:
+        for name in names - kept:
             path = run.path / name
             shutil.rmtree(path) if path.is_dir() else path.unlink()
 

@@ -22,14 +22,23 @@ def write_whole(path: Path, text: str) -> None:
 
 
 class RunFolder:
-    """`RUN` of docs/architecture.md. Adds the marks `begun` (a supervisor started the gang) and `settled` (ended and
-    every byte acknowledged)."""
+    """`RUN` of docs/architecture.md.
+
+    Adds the marks `begun` (a supervisor started the gang), `stored` (all that is to be kept is in the artifact store)
+    and `settled` (ended and every byte acknowledged).
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.assignment_file = path / "assignment.json"
         self.stop_file = path / "stop"
+        self.pause_file = path / "pause"
+        self.paused_file = path / "paused"
+        self.save_file = path / "checkpoint-now"
+        self.checkpoints = path / "checkpoints"
+        self.resume = path / "resume"
         self.begun_file = path / "begun"
+        self.stored_file = path / "stored"
         self.settled_file = path / "settled"
         self.shipped_file = path / "shipped.json"
         self._lock_file = path / "supervisor.lock"
@@ -52,6 +61,14 @@ class RunFolder:
         """Leave the mark that a running or a later supervisor honours."""
         self.path.mkdir(parents=True, exist_ok=True)
         self.stop_file.touch()
+
+    def ask_to_pause(self) -> None:
+        """Leave the mark at which the engine saves a checkpoint and ends."""
+        self.pause_file.touch()
+
+    def ask_to_save(self) -> None:
+        """Leave the mark at which the engine saves a checkpoint and goes on; it removes the mark."""
+        self.save_file.touch()
 
     @property
     def launched(self) -> bool:

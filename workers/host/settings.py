@@ -32,6 +32,13 @@ class HostSettings(BaseSettings):
         default_factory=_host_name, pattern=HOST_NAME, description="This host's name, unique. Default: the hostname."
     )
     lockstep_runs: Path = Field(ROOT / ".lockstep" / "runs", description="Folder of the attempts' run folders.")
+    lockstep_store: str = Field(
+        str(ROOT / ".lockstep" / "store"),
+        description="Artifact store, the same as the web's: a shared folder, or what fsspec opens (s3://bucket).",
+    )
+    lockstep_store_patience: float = Field(
+        60.0, ge=0, description="Seconds for which an ended job waits for a failing store to take its files."
+    )
     lockstep_cpu_devices: int = Field(
         default_factory=lambda: max(4, os.cpu_count() or 1),
         ge=0,
@@ -53,7 +60,15 @@ class HostSettings(BaseSettings):
         False, description="End running jobs when the host daemon ends (the demo); else they go on without it."
     )
     lockstep_keep_runs_days: float = Field(
-        7.0, ge=0, description="After this many days an ended and shipped run folder keeps its model only."
+        7.0,
+        ge=0,
+        description="After this many days an ended run folder keeps its model and what the store lacks.",
+    )
+    lockstep_selftest: Literal["auto", "off"] = Field(
+        "auto", description="auto: try each strategy with small trainings while no job runs; forms disable what fails."
+    )
+    lockstep_selftest_quiet: float = Field(
+        60.0, ge=0, description="Seconds without a job after which the self-test begins or goes on."
     )
     lockstep_engine: str = Field(
         "workers.training.process", description="The module that each process of a job runs. Others are for tests."
@@ -83,6 +98,11 @@ class HostSettings(BaseSettings):
     def export(self) -> None:
         """Let dataset plugins, which read the environment alone, see what a .env file or a secret decided."""
         os.environ["LOCKSTEP_OFFLINE"] = "1" if self.lockstep_offline else "0"
+
+    @property
+    def library(self) -> Path:
+        """Where files of the library are kept, by their content."""
+        return self.lockstep_runs / "library"
 
     @property
     def port_range(self) -> tuple[int, int]:

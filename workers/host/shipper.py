@@ -13,7 +13,7 @@ import time
 
 import redis
 
-from workers.contract.wire import BEAT_SECONDS, EVENTS, ORDER, Beat, Chunk, attempt_key
+from workers.contract.wire import BEAT_SECONDS, EVENTS, ORDER, SAVE, Beat, Chunk, attempt_key
 from workers.host.redis_client import connect
 from workers.host.runs import RunFolder, write_whole
 from workers.host.sources import Source, discover
@@ -37,7 +37,8 @@ class Shipper(threading.Thread):
     """Runs until `finish()` was called and every byte is acknowledged, or until `abandon()`.
 
     `voided` is set once the control plane has ended the attempt without us; `complete` once all is acknowledged. An
-    order to stop becomes the run folder's stop mark, as if the Celery worker had left it.
+    order to stop becomes the run folder's stop mark, as if the Celery worker had left it; orders to pause and to save a
+    checkpoint become marks for the engine.
     """
 
     def __init__(self, run: RunFolder, host: str, redis_url: str) -> None:
@@ -55,6 +56,7 @@ class Shipper(threading.Thread):
         self._acked_before = _read_shipped(run)
         self._beat_due = self._order_due = self._save_due = 0.0
         self._unsaved = False
+        self._saves: bytes | None = None
 
     def finish(self) -> None:
         """No file grows any more: flush what is left of unfinished lines, and end when all is acknowledged."""
@@ -118,11 +120,18 @@ class Shipper(threading.Thread):
             source = self._sources.get(name.decode())
             if source is not None and value.isdigit():
                 self._unsaved |= source.acknowledge(int(value), now)
-        order = told.get(ORDER.encode())
+        self._obey(told.get(ORDER.encode()), told.get(SAVE.encode()))
+
+    def _obey(self, order: bytes | None, save: bytes | None) -> None:
         if order == b"void":
             self.voided.set()
         elif order == b"stop":
             self.run_folder.ask_to_stop()
+        elif order == b"pause":
+            self.run_folder.ask_to_pause()
+        if save is not None and save != self._saves:
+            self._saves = save
+            self.run_folder.ask_to_save()
 
     def _resend_lost(self, now: float) -> None:
         """Send again from the acknowledged length where that has not grown for a while.

@@ -31,16 +31,32 @@ class Shipping:
     def complete(self) -> bool:
         return self._shipper is not None and self._shipper.complete.is_set()
 
+    def attend(self) -> None:
+        """One pass in the calling thread, for the time before the gang: the attempt is alive, and hears its orders."""
+        import redis
+
+        if self._shipper is None:
+            self._shipper = self._new()
+        try:
+            self._shipper.step(final=False)
+        except (redis.RedisError, OSError) as error:
+            log.warning("attempt %s: Redis is away: %s", self._run.attempt, error)
+
     def start(self) -> None:
         """Does nothing when one runs."""
-        # Imported here, after the gang was started: the Redis client costs what the first step would wait for.
-        from workers.host.shipper import Shipper
-
-        if self._shipper is None or not (self._shipper.is_alive() or self.complete):
-            self._shipper = Shipper(self._run, self._host, self._redis_url)
+        unstarted = self._shipper is not None and self._shipper.ident is None
+        if self._shipper is None or not (unstarted or self._shipper.is_alive() or self.complete):
+            self._shipper, unstarted = self._new(), True
+        if unstarted:
             if self._finishing:
                 self._shipper.finish()
             self._shipper.start()
+
+    def _new(self) -> Shipper:
+        # Imported here, after the gang was started: the Redis client costs what the first step would wait for.
+        from workers.host.shipper import Shipper
+
+        return Shipper(self._run, self._host, self._redis_url)
 
     def tend(self) -> None:
         """Start it again when it died of a fault, which its thread has printed."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import logging
 import math
+import shutil
 import signal
 import sys
 import time
@@ -20,14 +21,17 @@ from pydantic import ValidationError
 
 from workers.contract.assignment import Assignment
 from workers.contract.events import Ended, Exited, Spawned
+from workers.contract.library import localized, references
 from workers.contract.problems import SpecInvalid
 from workers.contract.wire import COMMITTED_TTL
 from workers.gang import Gang, NoFreePort, ProcessExit, kill_leftovers
-from workers.host.gang_end import GangEnd
+from workers.host.awaiting import fetch
+from workers.host.gang_end import GangEnd, done
 from workers.host.journal import Journal
 from workers.host.runs import RunFolder
 from workers.host.settings import HostSettings
 from workers.host.shipping import Shipping
+from workers.host.storing import Storing
 from workers.host.verdict import Verdict, all_succeeded, cut, devices_shown
 
 POLL_SECONDS = 0.05
@@ -45,6 +49,7 @@ class Supervisor:
         self.settings = settings
         self.journal = Journal(run.path, settings.lockstep_host)
         self.shipping = Shipping(run, settings.lockstep_host, settings.redis_url)
+        self.storing = Storing(run, settings.lockstep_store, self.journal, settings.lockstep_store_patience)
         self.shut_down = False
 
     def supervise(self) -> None:
@@ -52,7 +57,10 @@ class Supervisor:
         signal.signal(signal.SIGTERM, self._on_term)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         if not any(isinstance(event, Ended) for event in self.journal.read()):
-            self.journal.ended(self._adopt() if self.run.begun_file.exists() else self._run_gang())
+            verdict = self._adopt() if self.run.begun_file.exists() else self._run_gang()
+            if self.run.begun_file.exists():
+                self._keep_files()
+            self.journal.ended(verdict)
         self.shipping.start()
         self.shipping.finish()
         self._wait_until_shipped()
@@ -64,15 +72,20 @@ class Supervisor:
             return Verdict("failed", cut(str(error), 900))
         if self.run.stop_file.exists():
             return Verdict("cancelled", "Stopped before it started.")
+        if assignment.resume is not None or references(assignment.spec):
+            failure = fetch(self.run, self._attend)
+            if failure is not None:
+                return failure
         gang = Gang(
             self.run.path,
-            assignment.spec,
+            localized(assignment.spec, self.settings.library),
             assignment.processes,
             self.settings.lockstep_host,
             self.settings.lockstep_grace,
             module=self.settings.lockstep_engine,
             isolate=self.settings.lockstep_isolate,
             port_range=self.settings.port_range,
+            resume=None if assignment.resume is None else self.run.resume,
         )
         self.run.begun_file.touch()
         try:
@@ -109,6 +122,7 @@ class Supervisor:
             )
         # Only now: a thread in this process while it forks could leave a child with a locked lock.
         self.shipping.start()
+        self.storing.start(assignment.job)
         end = GangEnd(gang, assignment, self.journal)
         while gang.running:
             end.hear(gang.poll(timeout=POLL_SECONDS))
@@ -119,6 +133,25 @@ class Supervisor:
                 break
             self.shipping.tend()
         return end.verdict()
+
+    def _attend(self) -> Verdict | None:
+        """While the checkpoint comes: tell that we live, and hear whether it is still wanted."""
+        self.shipping.attend()
+        return self._reason_to_stop()
+
+    def _keep_files(self) -> None:
+        """Wait until the store has all that is to be kept. While it cannot take it that has an end, told in words."""
+        self.shipping.start()
+        try:
+            self.storing.start(self.run.assignment().job)
+        except ValidationError:
+            return
+        self.storing.finish()
+        while not (self.storing.over or self.shut_down or self.shipping.voided):
+            self.shipping.tend()
+            time.sleep(POLL_SECONDS)
+        self.storing.conclude(f"the host {self.settings.lockstep_host} was shut down" if self.shut_down else "")
+        shutil.rmtree(self.run.resume, ignore_errors=True)
 
     @property
     def _grace(self) -> float:
@@ -146,7 +179,7 @@ class Supervisor:
                 self.journal.exited(ProcessExit(name, None, "SIGKILL"))
         needed = [name for name in spawned if name not in self._spare()]
         if needed and all_succeeded(exits, needed):
-            return Verdict("succeeded")
+            return done(self.run.path)
         if self.run.stop_file.exists():
             return Verdict("cancelled", "Stopped by request.")
         return Verdict(

@@ -10,7 +10,7 @@ from typing import Literal
 from workers.contract.events import Failed
 from workers.gang import ProcessExit
 
-Outcome = Literal["succeeded", "failed", "cancelled"]
+Outcome = Literal["succeeded", "failed", "cancelled", "paused"]
 TAIL_LINES = 40
 TAIL_CHARACTERS = 8_000
 CAUSE_CHARACTERS = 900

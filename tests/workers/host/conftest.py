@@ -18,6 +18,7 @@ from tests.conftest import RedisServer
 from tests.workers.host.patience import wait_for
 from tests.workers.host.samples import STANDIN, assignments, spec_with
 from workers.contract.assignment import Assignment
+from workers.contract.store import Store
 from workers.gang import kill_leftovers, leftovers
 from workers.host.runs import RunFolder
 
@@ -29,14 +30,17 @@ class Host:
 
     def __init__(self, folder: Path, redis_url: str) -> None:
         self.runs = folder / "runs"
+        self.store = Store(str(folder / "store"))
         self.env = {
             **os.environ,
             "REDIS_URL": redis_url,
             "LOCKSTEP_HOST": "here",
             "LOCKSTEP_RUNS": str(self.runs),
+            "LOCKSTEP_STORE": str(folder / "store"),
             "LOCKSTEP_GRACE": "0.5",
             "LOCKSTEP_ENGINE": STANDIN,
         }
+        self.output = folder / "output"
         self.processes: list[subprocess.Popen[bytes]] = []
 
     def run_folder(self, attempt: int = 1) -> RunFolder:
@@ -49,7 +53,10 @@ class Host:
         return run
 
     def start(self, *arguments: str) -> subprocess.Popen[bytes]:
-        process = subprocess.Popen([sys.executable, "-m", *arguments], cwd=ROOT, env=self.env, start_new_session=True)
+        with self.output.open("ab") as output:
+            process = subprocess.Popen(
+                [sys.executable, "-m", *arguments], cwd=ROOT, env=self.env, start_new_session=True, stderr=output
+            )
         self.processes.append(process)
         return process
 

@@ -5,6 +5,7 @@ A tag is `<process>:<behaviour>[:<number>]`; a process without one finishes at o
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import signal
@@ -24,7 +25,7 @@ def main() -> int:
     process, run = place["process"]["name"], Path(place["run"])
     tags = [tag.split(":") for tag in place["spec"]["tags"]]
     behaviour, *arguments = next((tag[1:] for tag in tags if tag[0] == process), ["finish"])
-    engine = Engine(process, run)
+    engine = Engine(process, run, place)
     engine.tell(type="phase", phase="preparing", detail="")
     print(f"{process} does {behaviour}", flush=True)
     act: Callable[..., int] = getattr(engine, behaviour)
@@ -32,8 +33,8 @@ def main() -> int:
 
 
 class Engine:
-    def __init__(self, process: str, run: Path) -> None:
-        self.process, self.run = process, run
+    def __init__(self, process: str, run: Path, place: dict[str, Any]) -> None:
+        self.process, self.run, self.place = process, run, place
         self._events = run / "events" / f"{process}.jsonl"
 
     def tell(self, **fields: Any) -> None:
@@ -54,6 +55,43 @@ class Engine:
         (self.run / f"{self.process}.net").write_text(Path("/proc/net/dev").read_text())
         (self.run / f"{self.process}.ns").write_text(os.readlink("/proc/self/ns/net"))
         return 0
+
+    def train(self) -> int:
+        """Saves a checkpoint when asked, and one more at the pause, with which it ends."""
+        self.tell(type="phase", phase="training", detail="")
+        step = 10
+        while not (self.run / "pause").exists():
+            if self.process == "worker-0" and (self.run / "checkpoint-now").exists():
+                self.checkpoint(step)
+                (self.run / "checkpoint-now").unlink()
+                step += 10
+            time.sleep(0.02)
+        if self.process == "worker-0":
+            self.checkpoint(step)
+        (self.run / "paused").touch()
+        return 0
+
+    def save(self, steps: str) -> int:
+        """Checkpoints at the given steps, then the end."""
+        for step in steps.split("-"):
+            self.checkpoint(int(step))
+        return self.finish()
+
+    def go_on(self) -> int:
+        """Tells what it was given to go on from."""
+        found = Path(self.place["resume"]) / "weights" / "w.bin"
+        self.tell(type="phase", phase="loading", detail=found.read_text())
+        return self.finish()
+
+    def checkpoint(self, step: int) -> None:
+        folder = self.run / "checkpoints" / f"step-{step}"
+        partial = folder.with_name(f".{folder.name}")
+        (partial / "weights").mkdir(parents=True)
+        data = f"weights at {step}".encode()
+        (partial / "weights" / "w.bin").write_bytes(data)
+        files = {"weights/w.bin": {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}}
+        (partial / "manifest.json").write_text(json.dumps({"step": step, "files": files}))
+        partial.rename(folder)
 
     def exit(self, code: str) -> int:
         print("it went wrong", file=sys.stderr)

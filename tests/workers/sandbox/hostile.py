@@ -1,0 +1,49 @@
+"""What a stranger might run in the throw-away process. `ATTACKS` are programs of one line of purpose each."""
+
+ENVIRONMENT = """
+import os
+for pid in os.listdir("/proc"):
+    if pid.isdigit():
+        try:
+            print(open(f"/proc/{pid}/environ").read())
+        except OSError:
+            pass
+print(dict(os.environ))
+for folder in ("/run/secrets", os.path.expanduser("~/.ssh"), os.path.expanduser("~")):
+    try:
+        print(folder, os.listdir(folder))
+    except OSError as error:
+        print(folder, error.strerror)
+"""
+ENDLESS = "while True: pass"
+ASLEEP = "import time; time.sleep(1000)"
+GREEDY = "held = [bytearray(2**27) for _ in range(100)]"
+LOUD = "import os\nwhile True: os.write(1, b'x' * 65536)"
+TALKATIVE = "import os; fd = int(os.environ['LOCKSTEP_ANSWER_FD']); [os.write(fd, b'x' * 65536) for _ in range(100)]"
+NETWORK = """
+import socket, sys
+for address in (("127.0.0.1", PORT), ("192.0.2.1", 80)):
+    try:
+        socket.create_connection(address, 2)
+        print("connected")
+    except OSError as error:
+        print("refused:", error.strerror)
+"""
+WRITER = """
+import os
+for path in PATHS:
+    try:
+        open(os.path.join(path, "planted"), "w")
+        print("planted in", path)
+    except OSError as error:
+        print(path, error.strerror)
+"""
+DETACHED = """
+import os, time
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        os.close(1), os.close(2)
+        time.sleep(1000)
+os._exit(0)
+"""

@@ -1,0 +1,136 @@
+"""Runs one program in the throw-away process, and hands over what it answers: for a while, and no longer."""
+
+from __future__ import annotations
+
+import os
+import selectors
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from workers.contract.library import Confinement
+from workers.gang.leftovers import MARK, kill_leftovers
+from workers.sandbox.confinement import LIMITS, Limits, command, confinement, environment
+
+ANSWER_FD = "LOCKSTEP_ANSWER_FD"
+
+
+class Outcome(NamedTuple):
+    """`answer` is what the program wrote to its answer pipe, `output` what it printed, both cut to their limits.
+
+    `fault` says in words why it did not end well, empty when it did.
+    """
+
+    answer: bytes
+    output: str
+    fault: str
+    confinement: Confinement
+    seconds: float
+
+
+def run(
+    arguments: list[str],
+    *,
+    files: tuple[Path, ...] = (),
+    limits: Limits = LIMITS,
+    kind: Confinement | None = None,
+) -> Outcome:
+    """Run `python arguments...`, which may read `files`, and leave nothing of it behind."""
+    kind = kind or confinement()
+    folder = Path(tempfile.mkdtemp(prefix="lockstep-throwaway-"))
+    try:
+        return _run(kind, [sys.executable, *arguments], files, limits, folder)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _run(kind: Confinement, inner: list[str], files: tuple[Path, ...], limits: Limits, folder: Path) -> Outcome:
+    began = time.monotonic()
+    reading, writing = os.pipe()
+    # With limits alone /tmp is everybody's: the process gets a folder of its own there.
+    further = {ANSWER_FD: str(writing), MARK: str(folder)}
+    if kind == "limits":
+        further |= {"HOME": str(folder), "TMPDIR": str(folder), "KERAS_HOME": str(folder / "keras")}
+    try:
+        process = subprocess.Popen(
+            command(kind, inner, files, limits),
+            env=environment(further),
+            cwd=folder if kind == "limits" else "/",
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            pass_fds=(writing,),
+            start_new_session=True,
+        )
+    finally:
+        os.close(writing)
+    assert process.stdout is not None
+    printed, answer = _Pipe(process.stdout.fileno(), limits.output_bytes), _Pipe(reading, limits.answer_bytes)
+    try:
+        ended = _drain([printed, answer], began + limits.wall_seconds, lambda: process.poll() is not None)
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        kill_leftovers(folder)
+        process.stdout.close()
+        os.close(reading)
+    output = printed.content.decode(errors="replace") + ("\n[cut]" if printed.cut else "")
+    fault = _fault(process.returncode, limits) if ended else f"was ended after {limits.wall_seconds:.0f} s of time"
+    if answer.cut:
+        fault = f"answered with more than {limits.answer_bytes // 1024:,} KiB"
+    return Outcome(bytes(answer.content), output, fault, kind, time.monotonic() - began)
+
+
+class _Pipe:
+    """The first bytes of what comes through; the rest is read and dropped, so that nobody waits for us."""
+
+    def __init__(self, fd: int, limit: int) -> None:
+        self.fd, self.limit = fd, limit
+        self.content = bytearray()
+        self.cut = False
+
+    def take(self) -> bool:
+        """False at its end."""
+        data = os.read(self.fd, 65536)
+        room = self.limit - len(self.content)
+        self.content += data[:room]
+        self.cut = self.cut or len(data) > room
+        return bool(data)
+
+
+def _drain(pipes: list[_Pipe], deadline: float, over: Callable[[], bool]) -> bool:
+    """Until the process has ended and its pipes are empty; False when the time ran out first.
+
+    A grandchild may hold a pipe open for ever: what it would say later nobody waits for.
+    """
+    with selectors.DefaultSelector() as selector:
+        for pipe in pipes:
+            selector.register(pipe.fd, selectors.EVENT_READ, pipe)
+        while time.monotonic() < deadline:
+            ready = selector.select(0.05)
+            for key, _ in ready:
+                if not key.data.take():
+                    selector.unregister(key.fd)
+            if over() and not ready:
+                return True
+    return over()
+
+
+def _fault(code: int, limits: Limits) -> str:
+    if code == 0:
+        return ""
+    number = -code if code < 0 else code - 128
+    with suppress(ValueError):
+        name = signal.Signals(number).name
+        if name in {"SIGXCPU", "SIGKILL"}:
+            return f"was ended ({name}): it used more than {limits.cpu_seconds} s of processor time, or all memory"
+        return f"was ended by {name}"
+    return f"ended with code {code}"
