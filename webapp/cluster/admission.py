@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+import functools
+from collections.abc import Iterable, Sequence
 
 from webapp.cluster import offers
 from webapp.cluster.models import Host
@@ -12,7 +13,9 @@ from webapp.cluster.placing import Waiting, auto_kind, place, shortage
 from webapp.jobs.models import Job
 from workers.contract import catalog
 from workers.contract.layout import ProcessAssignment
+from workers.contract.library import references
 from workers.contract.problems import Problem
+from workers.contract.selftest import Case, case_of, nearest
 from workers.contract.spec import JobSpec
 
 
@@ -38,21 +41,46 @@ class Outlook:
 
 def problems(spec: JobSpec) -> list[Problem]:
     """What no host could honour. Hosts heard within a day count; with none at all a job is accepted and waits."""
-    known = offers.read(Host.objects.known())
-    return _file_problems(spec) + _dataset_problems(spec) + _device_problems(spec, known) + _kind_problems(spec, known)
+    hosts = known()
+    found = dataset_problems([spec.dataset.name]) + _device_problems(spec, hosts) + _kind_problems(spec, hosts)
+    return _file_problems(spec) + (found or tried_problems(spec, hosts, case_of(spec)))
+
+
+def known() -> list[HostOffer]:
+    """The offers by which a spec is judged: a host that restarts still counts."""
+    return offers.read(Host.objects.known())
+
+
+def tried_problems(spec: JobSpec, known: Sequence[HostOffer], case: Case) -> list[Problem]:
+    """What the hosts' self-tests say of it: refused when those where its case has not failed could not run it."""
+    can_load = [each for each in known if spec.dataset.name not in each.unavailable]
+    failing = [each for each in can_load if each.failure(case)]
+    fine = offers.able(can_load, spec.dataset.name, case)
+    if not failing or (fine and not shortage(spec.layout, fine)):
+        return []
+    working = {name for each in can_load if each.selftest is not None for name in each.selftest.passed}
+    path, remedy = nearest(case, working)
+    sentences = dict.fromkeys(each.failure(case) for each in failing)
+    hosts = ", ".join(each.offer.host for each in failing[:8])
+    message = f"failed in the self-test of {hosts}: {' / '.join(sentences).rstrip('.')}"
+    return [Problem(path, message, _value_at(spec, path), remedy)]
 
 
 def outlook(spec: JobSpec) -> Outlook:
     """What would happen if `spec` were submitted now."""
     online = offers.read(Host.objects.online())
-    able = offers.able(online, spec.dataset.name)
+    able = offers.able(online, spec.dataset.name, case_of(spec))
     ahead = Job.objects.queued().count()
     if online and not able:
-        return Outlook(False, f"waiting for a host that can load {spec.dataset.name}", ahead=ahead)
+        return Outlook(False, offers.lack(online, spec), ahead=ahead)
     plan = place(spec.layout, able)
     if isinstance(plan, Waiting):
         return Outlook(False, plan.reason, ahead=ahead)
     return Outlook(True, "", tuple(_placement(process) for process in plan), ahead)
+
+
+def _value_at(spec: JobSpec, path: str) -> object:
+    return functools.reduce(getattr, path.split("."), spec)
 
 
 def _placement(process: ProcessAssignment) -> Placement:
@@ -62,23 +90,27 @@ def _placement(process: ProcessAssignment) -> Placement:
 
 def _file_problems(spec: JobSpec) -> list[Problem]:
     """A file of a host is nobody's to open from a browser, and nothing says that the next host has the same one."""
-    given = spec.training.initial_model
-    if given is None:
-        return []
-    remedy = "Remove it here, or run the spec by hand on that host: python -m workers.training"
-    return [Problem("training.initial_model", "is a file of one host, which the web cannot read", given, remedy)]
+    found = {"training.initial_model": spec.training.initial_model}
+    by_hand = getattr(catalog.find("dataset", spec.dataset.name).module, "by_hand", False)
+    if by_hand and "dataset" not in references(spec):
+        found["dataset.options.file"] = str(spec.dataset.options.get("file") or "")
+    message, remedy = "is a file of one host, which the web cannot read", "python -m workers.training"
+    remedy = f"Remove it here, or run the spec by hand on that host: {remedy}"
+    return [Problem(path, message, given, remedy) for path, given in found.items() if given is not None]
 
 
-def _dataset_problems(spec: JobSpec) -> list[Problem]:
+def dataset_problems(names: Iterable[str]) -> list[Problem]:
+    """Which of these datasets no host that is online can load, and why; none while none is online."""
     online = offers.read(Host.objects.online())
-    name = spec.dataset.name
-    if not online or offers.able(online, name):
-        return []
+    return [_unloadable(name, online) for name in names if online and not offers.able(online, name)]
+
+
+def _unloadable(name: str, online: Sequence[HostOffer]) -> Problem:
     reasons: dict[str, list[str]] = {}
     for each in online:
         reasons.setdefault(each.unavailable[name], []).append(each.offer.host)
     remedy = "; ".join(f"{', '.join(hosts)}: {reason}" for reason, hosts in reasons.items())
-    return [Problem("dataset.name", "cannot be loaded by any host that is online", name, remedy)]
+    return Problem("dataset.name", "cannot be loaded by any host that is online", name, remedy)
 
 
 def _device_problems(spec: JobSpec, known: Sequence[HostOffer]) -> list[Problem]:

@@ -1,4 +1,4 @@
-"""Celery, used to send only: two tasks by name to the queue of a host. No Celery worker runs in this half."""
+"""Celery, used to send only: tasks by name to the queue of a host. No Celery worker runs in this half."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from redis.exceptions import RedisError
 
 from workers.contract.wire import host_queue
 
-LAUNCH, STOP = "workers.tasks.launch", "workers.tasks.stop"
+LAUNCH, STOP, INSPECT = "workers.tasks.launch", "workers.tasks.stop", "workers.tasks.inspect"
 TIMEOUTS = {"socket_connect_timeout": 1.0, "socket_timeout": 2.0, "max_retries": 0}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Callable
 
 import redis
 from django.conf import settings
@@ -13,12 +14,16 @@ from django.db import DatabaseError, InterfaceError, connection
 from webapp.cluster import reaper
 from webapp.cluster.broker import BrokerAway
 from webapp.cluster.dispatch import dispatch
+from webapp.cluster.retention import Retention
 from webapp.cluster.scheduler import schedule
 from webapp.jobs.notices import client
 from workers.contract.wire import WAKE
 
 PAUSE_SECONDS = 0.5
 LONGEST_REST = 10.0
+
+CHORES: list[Callable[[], None]] = []
+"""What other apps want done each turn; an app adds its own when it is ready. Each looks after its own failures."""
 
 log = logging.getLogger(__name__)
 
@@ -28,6 +33,7 @@ class Control:
 
     def __init__(self) -> None:
         self.stop = threading.Event()
+        self._retention = Retention()
         self._redis_rest = Rest("Redis is away", "Redis is back")
         self._database_rest = Rest("the database failed", "the database answers again")
 
@@ -48,6 +54,9 @@ class Control:
         reaper.reap()
         reaper.release()
         schedule()
+        self._retention.tend()
+        for chore in CHORES:
+            chore()
         if self._redis_rest.resting:
             return
         try:

@@ -1,13 +1,14 @@
 """Tells hosts to launch and to stop, again and again until their supervisors are heard: both orders are idempotent.
 
 A stop goes two ways: by Celery, for an attempt that has not begun on its host, and as the attempt's order in Redis,
-which a living supervisor reads itself, whatever has become of the Celery worker.
+which a living supervisor reads itself, whatever has become of the Celery worker. Pauses and requests for a checkpoint
+go the second way alone: who has not begun has nothing to save.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from typing import Literal
 
@@ -19,18 +20,22 @@ from webapp.cluster import broker
 from webapp.cluster.clock import database_now
 from webapp.jobs.models import State, Supervisor
 from webapp.jobs.notices import client
-from workers.contract.wire import COMMITTED_TTL, ORDER, attempt_key, host_queue
+from workers.contract.wire import COMMITTED_TTL, ORDER, SAVE, attempt_key, host_queue
 
 LAUNCH_AGAIN = timedelta(seconds=5)
 STOP_AGAIN = timedelta(seconds=3)
 QUEUE_LIMIT = 4
 """A host whose queue holds so much is not reading it; more copies would not make it."""
+LAUNCHING = (State.STARTING, State.RUNNING, State.PAUSING)
+"""A pause before the launch is heard needs the launch first: it ends with a checkpoint."""
 
 log = logging.getLogger(__name__)
 
 
 def dispatch() -> int:
     """Send what is due; how many orders were sent. Raises broker.BrokerAway."""
+    _order_pauses()
+    _order_saves()
     launches, stops = list(_due_launches()), list(_due_stops())
     if not launches and not stops:
         return 0
@@ -49,17 +54,36 @@ def dispatch() -> int:
     return sent
 
 
-def order(attempts: Iterable[int], what: Literal["stop", "void"]) -> None:
-    """Leave an order for the supervisors of attempts: `stop` to end, `void` that the attempt was ended without them.
+def order(attempts: Iterable[int], what: Literal["pause", "stop", "void"]) -> None:
+    """Leave an order for the supervisors of attempts: `pause` to save a checkpoint and end, `stop` to end, `void` that
+    the attempt was ended without them.
 
     Raises broker.BrokerAway.
     """
-    ids = list(attempts)
-    if not ids:
+    _leave(dict.fromkeys(attempts, (ORDER, what)))
+
+
+def _order_pauses() -> None:
+    again = Q(pause_sent__isnull=True) | Q(pause_sent__lt=database_now() - STOP_AGAIN)
+    due = list(_living().filter(again, attempt__job__state=State.PAUSING))
+    order({supervisor.attempt_id for supervisor in due}, "pause")
+    Supervisor.objects.filter(pk__in=[supervisor.pk for supervisor in due]).update(pause_sent=database_now())
+
+
+def _order_saves() -> None:
+    """The time of the request is its name: told again until the checkpoint is there, it stays one request."""
+    asked = _living().filter(attempt__job__state=State.RUNNING, attempt__job__save_requested__isnull=False)
+    rows = asked.values_list("attempt", "attempt__job__save_requested")
+    _leave({attempt: (SAVE, str(requested)) for attempt, requested in rows})
+
+
+def _leave(fields: Mapping[int, tuple[str, str]]) -> None:
+    """Set one field of the hash of each attempt."""
+    if not fields:
         return
     pipe = client(settings.REDIS_URL).pipeline(transaction=False)
-    for attempt in ids:
-        pipe.hset(attempt_key(attempt), ORDER, what)
+    for attempt, (name, value) in fields.items():
+        pipe.hset(attempt_key(attempt), name, value)
         pipe.expire(attempt_key(attempt), COMMITTED_TTL)
     try:
         pipe.execute()
@@ -69,7 +93,7 @@ def order(attempts: Iterable[int], what: Literal["stop", "void"]) -> None:
 
 def _due_launches() -> QuerySet[Supervisor]:
     again = Q(sent__isnull=True) | Q(sent__lt=database_now() - LAUNCH_AGAIN)
-    return _living().filter(again, heard__isnull=True, attempt__job__state__in=(State.STARTING, State.RUNNING))
+    return _living().filter(again, heard__isnull=True, attempt__job__state__in=LAUNCHING)
 
 
 def _due_stops() -> QuerySet[Supervisor]:

@@ -19,7 +19,9 @@ EAR_GAP = timedelta(seconds=5)
 def hear_host(inventory: Inventory) -> None:
     """Store what a host says of itself. New devices are offered at once; vanished ones go when nobody holds them."""
     with transaction.atomic(savepoint=False):
-        told = {"heard": database_now(), "inventory_json": inventory.model_dump(mode="json")}
+        told = {"heard": database_now(), "inventory_json": inventory.model_dump(mode="json", exclude={"selftest"})}
+        if inventory.selftest is not None:  # told when it changes, and once a minute
+            told["selftest_json"] = inventory.selftest.model_dump(mode="json")
         host, created = Host.objects.get_or_create(name=inventory.host, defaults=told)
         if not created:
             Host.objects.filter(pk=host.pk).update(**told)

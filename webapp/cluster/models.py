@@ -8,7 +8,7 @@ from django.db import models
 
 from webapp.cluster.clock import database_now
 from webapp.jobs.models import Attempt
-from workers.contract.inventory import Inventory
+from workers.contract.inventory import Inventory, SelfTest
 from workers.contract.wire import LEASE_SECONDS
 
 KNOWN_FOR = timedelta(days=1)
@@ -30,6 +30,7 @@ class Host(models.Model):
     name = models.CharField(max_length=100, unique=True)
     heard = models.DateTimeField(help_text="Database time of its last word.")
     inventory_json = models.JSONField()
+    selftest_json = models.JSONField(null=True, help_text="The newest results of its self-test; none before the first.")
 
     objects = HostQuerySet.as_manager()
 
@@ -42,6 +43,10 @@ class Host(models.Model):
     @property
     def inventory(self) -> Inventory:
         return Inventory.model_validate(self.inventory_json)
+
+    @property
+    def selftest(self) -> SelfTest | None:
+        return None if self.selftest_json is None else SelfTest.model_validate(self.selftest_json)
 
 
 class Device(models.Model):

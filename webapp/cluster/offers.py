@@ -13,20 +13,27 @@ from webapp.cluster.clock import database_now
 from webapp.cluster.models import Device, Host, HostQuerySet
 from webapp.cluster.placing import Offer, Slots
 from webapp.jobs.models import Attempt
-from workers.contract.inventory import Inventory
+from workers.contract.inventory import Inventory, SelfTest
 from workers.contract.layout import DeviceKind
+from workers.contract.selftest import Case, case_of
+from workers.contract.spec import JobSpec
 
-__all__ = ["HostOffer", "Slots", "able", "read"]
+__all__ = ["HostOffer", "Slots", "able", "lack", "read"]
 
 PORT_REST = timedelta(minutes=2)
 """Ports of an ended attempt are left alone for so long: the kernel may still hold them."""
 
 
 class HostOffer(NamedTuple):
-    """A host's offer, and why it cannot load the datasets that it cannot load."""
+    """A host's offer, why it cannot load the datasets that it cannot load, and what its self-test showed."""
 
     offer: Offer
     unavailable: dict[str, str]
+    selftest: SelfTest | None = None
+
+    def failure(self, case: Case) -> str:
+        """The sentence with which the case failed there; empty when it passed or was never tried."""
+        return self.selftest.failures.get(case.name, "") if self.selftest is not None else ""
 
 
 def read(hosts: HostQuerySet) -> list[HostOffer]:
@@ -39,9 +46,17 @@ def read(hosts: HostQuerySet) -> list[HostOffer]:
     return [_offer(host, devices[host.pk], ports) for host in found]
 
 
-def able(offers: Sequence[HostOffer], dataset: str) -> list[Offer]:
-    """The offers of those hosts that can load `dataset`."""
-    return [each.offer for each in offers if dataset not in each.unavailable]
+def able(offers: Sequence[HostOffer], dataset: str, case: Case | None = None) -> list[Offer]:
+    """The offers of those hosts that can load `dataset`, and where `case` has not failed."""
+    there = [each for each in offers if dataset not in each.unavailable]
+    return [each.offer for each in there if case is None or not each.failure(case)]
+
+
+def lack(offers: Sequence[HostOffer], spec: JobSpec) -> str:
+    """Why none of these hosts is able to run it, in words that fit behind `queued: `."""
+    if any(spec.dataset.name not in each.unavailable for each in offers):
+        return f"waiting for a host whose self-test passed {case_of(spec).name}"
+    return f"waiting for a host with {spec.dataset.name}"
 
 
 def _offer(host: Host, devices: Sequence[Device], ports: dict[str, set[int]]) -> HostOffer:
@@ -56,7 +71,7 @@ def _offer(host: Host, devices: Sequence[Device], ports: dict[str, set[int]]) ->
         port_range=inventory.port_range,
         taken_ports=frozenset(ports.get(inventory.address, ())),
     )
-    return HostOffer(offer, inventory.unavailable)
+    return HostOffer(offer, inventory.unavailable, host.selftest)
 
 
 def _slots(inventory: Inventory, keys: Sequence[tuple[str, int]]) -> dict[DeviceKind, tuple[int, ...]]:

@@ -20,6 +20,7 @@ from webapp.jobs.models import Attempt, Job, Process, Supervisor
 from workers.contract.assignment import Assignment, Place
 from workers.contract.layout import ProcessAssignment
 from workers.contract.problems import SpecInvalid, shorten
+from workers.contract.selftest import case_of
 from workers.contract.spec import JobSpec
 
 LOOK_AHEAD = 200
@@ -35,7 +36,7 @@ class Taken(Exception):
 def schedule() -> list[int]:
     """Start every queued job that can start now; the jobs' ids. Those that cannot have their reason stored."""
     started: list[int] = []
-    waiting = list(Job.objects.queued().oldest_first()[:LOOK_AHEAD])
+    waiting = list(Job.objects.queued().oldest_first().select_related("resume_checkpoint")[:LOOK_AHEAD])
     online = offers.read(Host.objects.online()) if waiting else []
     for job in waiting:
         try:
@@ -44,8 +45,8 @@ def schedule() -> list[int]:
         except (ValidationError, SpecInvalid) as error:
             _refuse(job, error)
             continue
-        able = offers.able(online, spec.dataset.name)
-        plan = place(layout, able) if able or not online else Waiting(f"waiting for a host with {spec.dataset.name}")
+        able = offers.able(online, spec.dataset.name, case_of(spec))
+        plan = place(layout, able) if able or not online else Waiting(offers.lack(online, spec))
         if isinstance(plan, Waiting):
             _wait(job, plan)
         elif _start(job, spec, plan):
@@ -81,9 +82,12 @@ def _start(job: Job, spec: JobSpec, plan: tuple[ProcessAssignment, ...]) -> bool
 def _launch(job: Job, spec: JobSpec, plan: tuple[ProcessAssignment, ...]) -> Attempt:
     if not transitions.start(job.pk, processes=len(plan), at=database_now()):
         raise Taken
-    attempt = Attempt.objects.create(job=job, number=job.attempts.count() + 1, assignment={})
+    checkpoint = job.resume_checkpoint
+    number = job.attempts.count() + 1
+    attempt = Attempt.objects.create(job=job, number=number, assignment={}, resume_step=job.resume_step)
     _take(attempt, plan)
-    assignment = Assignment(job=job.pk, attempt=attempt.pk, spec=spec, processes=plan)
+    resume = checkpoint.key if checkpoint else None
+    assignment = Assignment(job=job.pk, attempt=attempt.pk, spec=spec, processes=plan, resume=resume)
     attempt.assignment = assignment.model_dump(mode="json")
     attempt.save(update_fields=["assignment"])
     Process.objects.bulk_create(_row(attempt, process, spec, plan) for process in plan)

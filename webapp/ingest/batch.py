@@ -24,7 +24,7 @@ from webapp.jobs.models import Attempt, Job
 from webapp.live.feed import News
 from webapp.live.messages import Line, LogMessage, PointsMessage, SeriesPart
 from webapp.metrics import store
-from workers.contract.events import Event, Points, parse_event
+from workers.contract.events import Event, Points, Started, parse_event
 from workers.contract.problems import shorten
 from workers.contract.wire import Chunk
 
@@ -236,6 +236,8 @@ def _apply_all(job: _JobBatch, careful: bool) -> tuple[list[SeriesPart], bool]:
 
 def _apply(attempt: Attempt, process: str, told: list[_Told]) -> tuple[list[SeriesPart], bool]:
     batches = [each for one in told for each in one.batches]
+    if attempt.resume_step is not None and any(isinstance(one.event, Started) for one in told):
+        store.take_over(attempt.job_id, segment=attempt.number, step=attempt.resume_step)
     starts = store.append(batches) if batches else []
     parts = [_part(each, start) for each, start in zip(batches, starts, strict=True)]
     return parts, progress.apply(attempt=attempt, process=process, events=[one.event for one in told])

@@ -37,7 +37,7 @@ def take(attempt: Attempt, *, host: str, event: Ended) -> bool:
         supervisors = list(Supervisor.objects.filter(attempt_id=attempt.pk))
         if all(supervisor.outcome for supervisor in supervisors):
             return _end(attempt, supervisors)
-        return event.outcome != "succeeded" and transitions.end_others(attempt.job_id)
+        return event.outcome not in {"succeeded", "paused"} and transitions.end_others(attempt.job_id)
 
 
 def _end(attempt: Attempt, supervisors: Sequence[Supervisor]) -> bool:
@@ -46,6 +46,8 @@ def _end(attempt: Attempt, supervisors: Sequence[Supervisor]) -> bool:
     at = max((s.ended for s in supervisors if s.ended), default=None)
     if all(s.outcome == "succeeded" for s in supervisors):
         return transitions.end(attempt, state=State.SUCCEEDED, at=at)
+    if job.stop_requested is None and all(s.outcome in {"succeeded", "paused"} for s in supervisors):
+        return transitions.pause(attempt, at=at)
     worst = _first(supervisors, "failed") or _first(supervisors, "cancelled") or supervisors[0]
     if job.stop_requested is not None:
         return transitions.end(attempt, state=State.CANCELLED, cause=f"Stopped by {job.stop_requested_by}.", at=at)

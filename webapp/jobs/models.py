@@ -10,11 +10,12 @@ from django.db import models
 from webapp.jobs.states import ACTIVE, ENDED, ON_HOSTS, State
 from webapp.teams.models import Team, User
 from workers.contract.spec import JobSpec
+from workers.contract.store import checkpoint_key
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AnonymousUser
 
-__all__ = ["ACTIVE", "ENDED", "ON_HOSTS", "Attempt", "Job", "Process", "State", "Supervisor"]
+__all__ = ["ACTIVE", "ENDED", "ON_HOSTS", "Attempt", "Checkpoint", "Job", "Process", "State", "Supervisor"]
 
 HEAVY = ("spec_json", "log_tail", "started_info", "artifacts")
 
@@ -44,6 +45,10 @@ class JobQuerySet(models.QuerySet["Job"]):
         """Placed, and not ended yet."""
         return self.filter(state__in=ON_HOSTS)
 
+    def unfinished(self) -> JobQuerySet:
+        """Active or paused: what they need is kept."""
+        return self.exclude(state__in=ENDED)
+
     def has_ended(self) -> JobQuerySet:
         return self.filter(state__in=ENDED)
 
@@ -66,6 +71,7 @@ class Job(models.Model):
     name = models.CharField(max_length=120)
     spec_json = models.JSONField()
     # Copies of the spec and of its arithmetic, so that lists sort and filter without opening it.
+    kind = models.CharField(max_length=10, default="train")
     dataset = models.CharField(max_length=100)
     model = models.CharField(max_length=100)
     strategy = models.CharField(max_length=100)
@@ -79,6 +85,16 @@ class Job(models.Model):
     reason = models.CharField(max_length=500, blank=True, help_text="Why it waits.")
     stop_requested = models.DateTimeField(null=True)
     stop_requested_by = models.CharField(max_length=150, blank=True, help_text="Their name, as shown.")
+    save_requested = models.DateTimeField(null=True, help_text="Until the checkpoint asked for is there.")
+    paused = models.DateTimeField(null=True, help_text="While it is paused: since when.")
+    resume_checkpoint = models.ForeignKey(
+        "Checkpoint",
+        on_delete=models.SET_NULL,
+        null=True,
+        related_name="awaited_by",
+        help_text="What its next or newest attempt goes on from.",
+    )
+    resume_step = models.PositiveBigIntegerField(null=True, help_text="The step of that checkpoint.")
     cause = models.CharField(max_length=1000, blank=True, help_text="Why it ended as it did, one sentence.")
     failed_process = models.CharField(max_length=40, blank=True)
     log_tail = models.TextField(blank=True)
@@ -101,6 +117,9 @@ class Job(models.Model):
     created = models.DateTimeField(auto_now_add=True)
     started = models.DateTimeField(null=True, help_text="When its processes were launched.")
     first_step = models.DateTimeField(null=True)
+    attempt_first_step = models.DateTimeField(null=True, help_text="The same of its newest attempt.")
+    earlier_seconds = models.FloatField(default=0.0, help_text="How long its earlier attempts have trained.")
+    segment = models.PositiveIntegerField(default=1, help_text="Number of the newest attempt that has begun to train.")
     ended = models.DateTimeField(null=True)
     revision = models.PositiveBigIntegerField(default=0, help_text="Grows with every change that a page shows.")
 
@@ -126,6 +145,11 @@ class Job(models.Model):
         return JobSpec.model_validate(self.spec_json)
 
     @property
+    def trains(self) -> bool:
+        """Whether it takes steps; only then is there anything to pause, to save and to go on from."""
+        return self.kind == "train"
+
+    @property
     def current_attempt(self) -> Attempt | None:
         """The newest launch of its gang; None while it has never been placed."""
         return self.attempts.order_by("-id").first()
@@ -137,6 +161,7 @@ class Attempt(models.Model):
     job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="attempts")
     number = models.PositiveIntegerField()
     assignment = models.JSONField()
+    resume_step = models.PositiveBigIntegerField(null=True, help_text="Of the checkpoint that it goes on from.")
     created = models.DateTimeField(auto_now_add=True)
     ended = models.DateTimeField(null=True, help_text="Once set, state changes from its hosts are refused.")
 
@@ -158,6 +183,7 @@ class Supervisor(models.Model):
     host = models.CharField(max_length=100)
     sent = models.DateTimeField(null=True, help_text="When the launch was last put on the host's queue.")
     stop_sent = models.DateTimeField(null=True)
+    pause_sent = models.DateTimeField(null=True)
     heard = models.DateTimeField(null=True, help_text="Database time of its last word.")
     # Its Ended event. Empty while it lives.
     outcome = models.CharField(max_length=10, blank=True)
@@ -199,3 +225,48 @@ class Process(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name} of {self.attempt}"
+
+
+class CheckpointQuerySet(models.QuerySet["Checkpoint"]):
+    def in_store(self) -> CheckpointQuerySet:
+        """Those that a job can go on from."""
+        return self.filter(stored__isnull=False)
+
+    def newest_first(self) -> CheckpointQuerySet:
+        return self.order_by("-attempt", "-step")
+
+
+class Checkpoint(models.Model):
+    """A state of the training that a job can go on from. Its files lie in the artifact store once `stored` is set."""
+
+    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="checkpoints")
+    attempt = models.ForeignKey(Attempt, on_delete=models.CASCADE, related_name="checkpoints")
+    name = models.CharField(max_length=40)
+    step = models.PositiveBigIntegerField()
+    samples_seen = models.PositiveBigIntegerField(default=0)
+    bytes = models.PositiveBigIntegerField(default=0)
+    sha256 = models.CharField(max_length=64, blank=True, help_text="Of its manifest.")
+    seconds = models.FloatField(default=0.0, help_text="How long it took to write.")
+    metrics = models.JSONField(default=dict, help_text="The newest values then.")
+    best = models.BooleanField(default=False)
+    host = models.CharField(max_length=100, blank=True)
+    path = models.CharField(max_length=4096, blank=True, help_text="Its folder on that host.")
+    created = models.DateTimeField(null=True)
+    stored = models.DateTimeField(null=True)
+    dropped = models.DateTimeField(null=True, help_text="When it gave way to newer ones.")
+    problem = models.CharField(max_length=1000, blank=True, help_text="Why it could not be stored.")
+
+    objects = CheckpointQuerySet.as_manager()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["attempt", "name"], name="checkpoint_name")]
+        indexes = [models.Index(fields=["job", "-attempt", "-step"], name="checkpoint_newest")]
+        ordering = ["job", "-attempt", "-step"]
+
+    def __str__(self) -> str:
+        return f"{self.name} of job {self.job_id}"
+
+    @property
+    def key(self) -> str:
+        """Its folder in the artifact store."""
+        return checkpoint_key(self.job_id, self.name)

@@ -8,13 +8,17 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
+from django.db.models import Q
 from django.urls import reverse
 
+from webapp.jobs import resuming
 from webapp.jobs.figures import thin
-from webapp.jobs.models import ACTIVE, Attempt, Job, Process, State
+from webapp.jobs.models import ACTIVE, Attempt, Checkpoint, Job, Process, State
 from webapp.jobs.phases import eta_seconds, phase_text, progress
+from webapp.jobs.states import RESUMABLE
 
 ROW_SPARK_LENGTH = 40
+MOST_CHECKPOINTS = 100
 
 
 def row_message(job: Job) -> dict[str, Any]:
@@ -32,8 +36,11 @@ def row_message(job: Job) -> dict[str, Any]:
 
 
 def job_message(job: Job) -> dict[str, Any]:
-    """Everything that the job's page shows but its series and logs. Two queries when `owner` is joined."""
+    """Everything that the job's page shows but its series and logs. Three queries when `owner` is joined, and one more
+    for one that could only go on from another job's checkpoint."""
     attempt = job.current_attempt
+    checkpoints = shown_checkpoints(job)
+    going_on = _going_on_from(job, checkpoints)
     return {
         "type": "job",
         "id": job.pk,
@@ -55,9 +62,59 @@ def job_message(job: Job) -> dict[str, Any]:
         "latest": job.latest,
         "replica_info": job.started_info.get("replicas", []),
         "processes": _processes(attempt),
-        "artifacts": job.artifacts,
-        "can_stop": job.state in ACTIVE and job.state != State.STOPPING,
+        "artifacts": [_artifact(job, each) for each in job.artifacts],
+        "checkpoints": [_checkpoint(job, each) for each in checkpoints],
+        "segment": job.segment,
+        "paused": _iso(job.paused),
+        "earlier_seconds": job.earlier_seconds,
+        "resume_step": job.resume_step,
+        "saving": job.save_requested is not None and job.state == State.RUNNING,
+        "can_stop": job.state in (*ACTIVE, State.PAUSED) and job.state != State.STOPPING,
+        "can_pause": job.trains and job.state in (State.STARTING, State.RUNNING),
+        "can_save": job.trains and job.state == State.RUNNING,
+        "can_resume": job.trains and job.state in RESUMABLE and going_on is not None,
+        "going_on_from": going_on,
     }
+
+
+def shown_checkpoints(job: Job) -> list[Checkpoint]:
+    """Those that are somewhere, newest first; what was dropped before the store had it is nowhere."""
+    there = job.checkpoints.filter(Q(stored__isnull=False) | Q(dropped__isnull=True))
+    return list(there.select_related("attempt").defer("attempt__assignment").newest_first()[:MOST_CHECKPOINTS])
+
+
+def _going_on_from(job: Job, checkpoints: list[Checkpoint]) -> int | None:
+    """The step that a resumed job would go on from, as `resuming.newest` chooses; None when there is none."""
+    own = next((each.step for each in checkpoints if each.stored), None)
+    if own is not None or job.state not in RESUMABLE or job.resume_checkpoint_id is None:
+        return own
+    newest = resuming.newest(job)
+    return newest.step if newest else None
+
+
+def _checkpoint(job: Job, checkpoint: Checkpoint) -> dict[str, Any]:
+    return {
+        "name": checkpoint.name,
+        "attempt": checkpoint.attempt.number,
+        "step": checkpoint.step,
+        "samples_seen": checkpoint.samples_seen,
+        "bytes": checkpoint.bytes,
+        "seconds": checkpoint.seconds,
+        "metrics": checkpoint.metrics,
+        "best": checkpoint.best,
+        "created": _iso(checkpoint.created or checkpoint.stored),
+        "stored": checkpoint.stored is not None,
+        "host": checkpoint.host,
+        "path": checkpoint.path,
+        "problem": checkpoint.problem,
+        "url": reverse("job-checkpoint", args=[job.pk, checkpoint.name]) if checkpoint.stored else "",
+    }
+
+
+def _artifact(job: Job, artifact: dict[str, Any]) -> dict[str, Any]:
+    stored = bool(artifact.get("stored"))
+    url = reverse("job-artifact", args=[job.pk, artifact["name"]]) if stored else ""
+    return {**artifact, "stored": stored, "url": url}
 
 
 def _common(job: Job) -> dict[str, Any]:
@@ -70,6 +127,7 @@ def _common(job: Job) -> dict[str, Any]:
         "eta_seconds": eta_seconds(job),
         "step": job.step,
         "total_steps": job.total_steps,
+        "kind": job.kind,
         "dataset": job.dataset,
         "model": job.model,
         "strategy": job.strategy,

@@ -6,17 +6,18 @@ Points, artifacts and facts of processes are welcome after the attempt has ended
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from django.db import transaction
 from django.db.models import F
 
-from webapp.jobs import conclusion, processes, transitions
+from webapp.jobs import checkpoints, conclusion, processes, transitions
 from webapp.jobs.figures import extend_spark, finite, jsonable
 from webapp.jobs.models import Attempt, Job
 from webapp.jobs.moments import moment
-from webapp.jobs.states import State
+from webapp.jobs.states import ACTIVE, State
 from webapp.jobs.texts import fit
 from workers.contract import events as ev
 
@@ -59,7 +60,7 @@ class _Update:
         for event in batch:
             self._take(event)
         if self.fields:
-            Job.objects.filter(pk=self.job.pk).update(revision=F("revision") + 1, **self.fields)
+            Job.objects.filter(pk=self.job.pk).update(**{**self.fields, "revision": F("revision") + 1})
             self.changed = True
         for event in batch:
             if isinstance(event, ev.Ended):
@@ -75,19 +76,59 @@ class _Update:
             case ev.Started():
                 self._started(event)
             case ev.Artifact():
-                kept = [known for known in self._get("artifacts") if known["name"] != event.name]
-                new = {"name": event.name, "path": event.path, "bytes": event.bytes, "sha256": event.sha256}
-                self.fields["artifacts"] = [*kept, new]
-            case ev.Finished():
+                new = {"path": event.path, "bytes": event.bytes, "sha256": event.sha256, "time": event.time}
+                self._artifact(event.name, new, fresh=True)
+            case ev.CheckpointSaved() | ev.CheckpointDropped():
+                self._checkpoint(event)
+            case ev.Stored() | ev.NotStored():
+                self._stored(event)
+            case ev.Finished() if not self.superseded:
                 self._latest(event.metrics)
                 self._position(event.step, 0)
+                if event.stopped_early:
+                    self.fields["phase_detail"] = fit(event.stopped_early, 300)
             case ev.Failed() | ev.Spawned() | ev.Exited():
                 self.changed |= processes.take(self.attempt, event)
 
     def _get(self, field: str) -> Any:
         return self.fields.get(field, getattr(self.job, field))
 
+    @functools.cached_property
+    def superseded(self) -> bool:
+        """Whether the job has gone on without this attempt: what it still tells is no news of the job."""
+        if self.attempt.ended is None:
+            return False
+        return self.job.state in ACTIVE or self.job.attempts.filter(pk__gt=self.attempt.pk).exists()
+
+    def _artifact(self, name: str, facts: dict[str, Any], *, fresh: bool = False) -> None:
+        """Facts of one artifact; a `fresh` one is a new file, which the store does not have yet."""
+        known = {each["name"]: each for each in self._get("artifacts")}
+        before = known.get(name, {})
+        kept = {"stored": before.get("stored", False)} if fresh else before
+        self.fields["artifacts"] = [
+            *(each for each in known.values() if each["name"] != name),
+            {"name": name, **kept, **facts},
+        ]
+
+    def _stored(self, event: ev.Stored | ev.NotStored) -> None:
+        if event.kind == "checkpoint":
+            self._checkpoint(event)
+        elif isinstance(event, ev.Stored):
+            self._artifact(event.name, {"stored": True, "bytes": event.bytes})
+        else:
+            self._artifact(
+                event.name, {"stored": False, "host": event.host, "path": event.path, "problem": event.cause}
+            )
+
+    def _checkpoint(self, event: checkpoints.Told) -> None:
+        checkpoints.take(self.attempt, event)
+        if isinstance(event, ev.CheckpointSaved) and not self.superseded:
+            self.fields["save_requested"] = None
+        self.fields["revision"] = F("revision") + 1
+
     def _points(self, event: ev.Points) -> None:
+        if self.superseded:
+            return
         self._position(event.step, event.epoch)
         newest: dict[str, float] = {}
         for series in event.series:
@@ -116,8 +157,9 @@ class _Update:
                 self.fields[column] = finite(values[column])
 
     def _first_step(self, seconds: float) -> None:
-        if self._get("first_step") is None:
-            self.fields["first_step"] = moment(seconds, after=self.job.started)
+        for field in ("first_step", "attempt_first_step"):
+            if self._get(field) is None:
+                self.fields[field] = moment(seconds, after=self.job.started)
 
     def _phase(self, event: ev.Phase) -> None:
         self._heard(event)
@@ -127,7 +169,10 @@ class _Update:
 
     def _started(self, event: ev.Started) -> None:
         self._heard(event)
+        if self.superseded:
+            return
         self.fields |= {
+            "segment": self.attempt.number,
             "started_info": event.model_dump(mode="json"),
             "replicas": len(event.replicas),
             "total_steps": event.total_steps,

@@ -9,6 +9,8 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from webapp.jobs.models import Job
+from webapp.teams import access
+from webapp.teams.models import User
 
 COLUMNS = ("id", "state", "name", "step", "loss", "samples/s", "strategy", "owner", "phase")
 
@@ -20,6 +22,18 @@ def find_job(given: str) -> Job:
         if job is not None:
             return job
     raise CommandError(f"job: there is no job {given!r}. `manage.py jobs` lists those there are.")
+
+
+def on_behalf(name: str | None, job: Job) -> User | None:
+    """The user of that name, who may change `job`; None for an operator. Raises CommandError naming the remedy."""
+    if not name:
+        return None
+    user = User.objects.filter(username=name).first()
+    if user is None:
+        raise CommandError(f"--user: there is no user {name!r}.")
+    if not access.may_write(user, job.team):
+        raise CommandError(f"--user: {user} may not change jobs of {job.team}. Ask an owner of the team.")
+    return user
 
 
 def as_json(value: object) -> str:
@@ -56,7 +70,7 @@ def figure(value: object) -> str:
 
 
 def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
-    position = f"{row['step']:,}/{row['total_steps']:,}"
+    position = f"{row['step']:,}/{row['total_steps']:,}" if row["kind"] == "train" else row["kind"]
     name = row["name"] if len(row["name"]) <= 40 else row["name"][:39] + "…"
     return (
         str(row["id"]),

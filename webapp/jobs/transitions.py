@@ -13,8 +13,8 @@ from django.db.models import F
 from django.utils import timezone
 
 from webapp.jobs import notices
-from webapp.jobs.models import Attempt, Job
-from webapp.jobs.states import ENDED, ON_HOSTS, State
+from webapp.jobs.models import Attempt, Checkpoint, Job
+from webapp.jobs.states import ENDED, ON_HOSTS, RESUMABLE, State
 from webapp.jobs.texts import fit
 
 CAUSE_LENGTH = 1000
@@ -38,23 +38,45 @@ def run(job_id: int) -> bool:
 
 
 def begin_stopping(job_id: int, *, by: str) -> bool:
-    """STARTING, RUNNING -> STOPPING: a person wants it to end."""
+    """STARTING, RUNNING, PAUSING -> STOPPING: a person wants it to end."""
     fields = {"state": State.STOPPING, "stop_requested": timezone.now(), "stop_requested_by": by}
-    return _change(job_id, (State.STARTING, State.RUNNING), **fields)
+    return _change(job_id, (State.STARTING, State.RUNNING, State.PAUSING), **fields)
+
+
+def begin_pausing(job_id: int) -> bool:
+    """STARTING, RUNNING -> PAUSING: a person wants its devices for a while."""
+    return _change(job_id, (State.STARTING, State.RUNNING), state=State.PAUSING)
+
+
+def ask_to_save(job_id: int, *, at: datetime) -> bool:
+    """Note that a person wants a checkpoint of a RUNNING job."""
+    return _change(job_id, (State.RUNNING,), save_requested=at)
 
 
 def end_others(job_id: int) -> bool:
-    """STARTING, RUNNING -> STOPPING: one host is done and not well, so the others have to end too."""
-    return _change(job_id, (State.STARTING, State.RUNNING), state=State.STOPPING)
+    """STARTING, RUNNING, PAUSING -> STOPPING: one host is done and not well, so the others have to end too."""
+    return _change(job_id, (State.STARTING, State.RUNNING, State.PAUSING), state=State.STOPPING)
 
 
-def cancel_queued(job_id: int, *, by: str) -> bool:
-    """QUEUED -> CANCELLED at once: nothing runs yet."""
+def cancel_waiting(job_id: int, *, by: str) -> bool:
+    """QUEUED, PAUSED -> CANCELLED at once: nothing of it runs."""
     now = timezone.now()
     fields = {"state": State.CANCELLED, "stop_requested": now, "stop_requested_by": by, "ended": now, "reason": ""}
-    return _change(
-        job_id, (State.QUEUED,), cause=fit(f"Cancelled by {by}." if by else "Cancelled.", CAUSE_LENGTH), **fields
-    )
+    cause = fit(f"Cancelled by {by}." if by else "Cancelled.", CAUSE_LENGTH)
+    return _change(job_id, (State.QUEUED, State.PAUSED), cause=cause, paused=None, **fields)
+
+
+def resume(job_id: int, checkpoint: Checkpoint, *, epoch: int, earlier_seconds: float) -> bool:
+    """PAUSED, FAILED, CANCELLED -> QUEUED: its next attempt goes on from `checkpoint`.
+
+    What its attempts have told beyond that step is superseded; the row says again where the job stands.
+    """
+    ended = {"ended": None, "paused": None, "cause": "", "failed_process": "", "log_tail": ""}
+    asked = {"stop_requested": None, "stop_requested_by": "", "save_requested": None, "reason": ""}
+    place = {"started": None, "attempt_first_step": None, "phase": "", "phase_detail": "", "processes_up": 0}
+    stand = {"step": checkpoint.step, "epoch": epoch, "earlier_seconds": earlier_seconds}
+    goal = {"state": State.QUEUED, "resume_checkpoint": checkpoint, "resume_step": checkpoint.step}
+    return _change(job_id, RESUMABLE, **ended, **asked, **place, **stand, **goal)
 
 
 def fail_queued(job_id: int, *, cause: str) -> bool:
@@ -86,14 +108,20 @@ def end(
     if state not in ENDED:
         raise ValueError(f"state: {state} is not an end. Use one of {', '.join(ENDED)}")
     at = at or timezone.now()
+    words = {"cause": fit(cause, CAUSE_LENGTH), "failed_process": fit(failed_process, 40), "log_tail": fit(log_tail)}
+    return _over(attempt, at, state=state, ended=at, save_requested=None, **words)
+
+
+def pause(attempt: Attempt, *, at: datetime | None = None) -> bool:
+    """End the attempt; its job is PAUSED and holds nothing until somebody resumes it. False when either had ended."""
+    at = at or timezone.now()
+    return _over(attempt, at, state=State.PAUSED, paused=at, save_requested=None, phase="", phase_detail="")
+
+
+def _over(attempt: Attempt, at: datetime, **fields: Any) -> bool:
     with transaction.atomic():
-        fields = {
-            "cause": fit(cause, CAUSE_LENGTH),
-            "failed_process": fit(failed_process, 40),
-            "log_tail": fit(log_tail),
-        }
         won = Attempt.objects.live().filter(pk=attempt.pk).update(ended=at) == 1 and _change(
-            attempt.job_id, ON_HOSTS, state=state, ended=at, **fields
+            attempt.job_id, ON_HOSTS, **fields
         )
         if won:
             notices.changed([attempt.job_id])

@@ -54,3 +54,17 @@ class Block(models.Model):
 
     def __str__(self) -> str:
         return f"{self.count} points from {self.start}"
+
+
+class Takeover(models.Model):
+    """Where a segment took over: it goes on after `step`, and what older ones hold beyond it is history no more."""
+
+    owner = models.BigIntegerField()
+    segment = models.PositiveIntegerField()
+    step = models.BigIntegerField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["owner", "segment"], name="takeover_segment")]
+
+    def __str__(self) -> str:
+        return f"segment {self.segment} of {self.owner} after step {self.step}"

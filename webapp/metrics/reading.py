@@ -10,7 +10,7 @@ import numpy as np
 from django.db.models import Min, QuerySet
 
 from webapp.metrics.codec import Floats, Ints, decode_floats, decode_ints
-from webapp.metrics.models import WHOLE, Block, Series
+from webapp.metrics.models import WHOLE, Block, Series, Takeover
 from webapp.metrics.points import Key, Points
 from webapp.metrics.thinning import FEWEST, thin
 
@@ -85,7 +85,7 @@ def overview(
     last: int | None = None,
     points: int | None = 2000,
 ) -> list[Curve]:
-    """The curves of many owners in three queries, each of at most `points` points (None: all of them).
+    """The curves of many owners in four queries, each of at most `points` points (None: all of them).
 
     `first` and `last` limit the steps, both included. Where a later segment begins at an earlier step, only what
     survived is shown: the older segment up to there, then the newer one.
@@ -135,19 +135,38 @@ def series_of(owners: Iterable[int], names: Collection[str] | None, replica: Rep
     return {series.pk: series for series in found.order_by("owner", "name", "replica")}
 
 
-def cutoffs(series: Collection[int]) -> dict[tuple[int, int], int]:
-    """By series and segment the step from which on a later segment took over; absent where none did."""
+def cutoffs(series: Mapping[int, Series]) -> dict[tuple[int, int], int]:
+    """By series and segment the step from which on a later segment took over; absent where none did.
+
+    A segment took over where it begins, and where `taken_over` says, even for series that it has no point of yet.
+    """
     begins = Block.objects.filter(series__in=list(series)).values_list("series", "segment")
-    rows = begins.annotate(begin=Min("first_step")).order_by("series", "-segment")
+    found: dict[int, dict[int, int]] = {}
+    for pk, segment, begin in begins.annotate(begin=Min("first_step")):
+        found.setdefault(pk, {})[segment] = begin
+    said = _takeovers({row.owner for row in series.values()})
     cuts: dict[tuple[int, int], int] = {}
-    previous, lowest = None, 0
-    for pk, segment, begin in rows:
-        if pk == previous:
-            cuts[pk, segment] = lowest
-            lowest = min(lowest, begin)
-        else:
-            previous, lowest = pk, begin
+    for pk, own in found.items():
+        begin = _earliest(own, said.get(series[pk].owner, {}))
+        lowest: int | None = None
+        for segment in sorted(begin, reverse=True):
+            if lowest is not None:
+                cuts[pk, segment] = lowest
+            lowest = begin[segment] if lowest is None else min(lowest, begin[segment])
     return cuts
+
+
+def _takeovers(owners: set[int]) -> dict[int, dict[int, int]]:
+    """By owner and segment the first step that is the segment's own."""
+    found: dict[int, dict[int, int]] = {}
+    for owner, segment, step in Takeover.objects.filter(owner__in=owners).values_list("owner", "segment", "step"):
+        found.setdefault(owner, {})[segment] = step + 1
+    return found
+
+
+def _earliest(one: Mapping[int, int], other: Mapping[int, int]) -> dict[int, int]:
+    both = (*one.items(), *other.items())
+    return {segment: min(step for key, step in both if key == segment) for segment, _ in both}
 
 
 def _keys(rows: Mapping[int, Series]) -> list[tuple[int, Key]]:

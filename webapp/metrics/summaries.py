@@ -43,7 +43,7 @@ class Summary:
 def summaries(
     owners: Iterable[int], *, names: Collection[str] | None = None, replica: Replica = ANY
 ) -> dict[Key, Summary]:
-    """A Summary of every series that holds points, in three queries."""
+    """A Summary of every series that holds points, in four queries."""
     series = series_of(owners, names, replica)
     cuts = cutoffs(series)
     blocks: dict[int, list[Block]] = {}

@@ -10,7 +10,7 @@ from django.utils import timezone
 from webapp.cluster import hearing
 from webapp.cluster.models import Host, Listening
 from webapp.jobs.models import Attempt, Supervisor
-from workers.contract.inventory import DeviceInfo, Inventory
+from workers.contract.inventory import DeviceInfo, Inventory, SelfTest
 from workers.contract.layout import DeviceKind
 
 
@@ -28,6 +28,11 @@ def inventory(name: str = "h1", *, cpus: int = 2, gpus: int = 0, **changes: Any)
 def hear(name: str = "h1", **changes: Any) -> Host:
     hearing.hear_host(inventory(name, **changes))
     return Host.objects.get(name=name)
+
+
+def tried(failures: dict[str, str] | None = None, *passed: str) -> SelfTest:
+    """What a host's self-test showed."""
+    return SelfTest(key="tensorflow 2, cpu", passed=passed, failures=failures or {})
 
 
 def listen(since_seconds: float = 3600, last_seconds: float = 0) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.webapp.cluster.hosts import hear
+from tests.webapp.cluster.hosts import hear, tried
 from tests.webapp.jobs import scene
 from webapp.cluster import admission
 from webapp.cluster.clock import database_now
@@ -88,3 +88,38 @@ def test_it_counts_a_host_that_restarts_but_not_one_gone_for_a_day(db: None, see
     assert admission.problems(spec_of(seed_spec, name="mirrored")) == []
     Host.objects.filter(name="big").update(heard=database_now() - timedelta(days=2))
     assert len(admission.problems(spec_of(seed_spec, name="mirrored"))) == 1
+
+
+PLAIN = "multi_worker_mirrored/mean/none/plain"
+XLA = "multi_worker_mirrored/mean/none/xla"
+
+
+def test_it_refuses_what_failed_in_the_self_test_of_every_host(db: None, seed_spec: Spec) -> None:
+    hear("h1", selftest=tried({XLA: "XLA said no."}, PLAIN))
+    seed_spec["training"]["jit"] = True
+    [problem] = admission.problems(parse(seed_spec))
+    assert problem.path == "training.jit"
+    assert problem.message == "failed in the self-test of h1: XLA said no"
+    assert problem.remedy == "Switch it off"
+    seed_spec["training"]["jit"] = False
+    assert admission.problems(parse(seed_spec)) == []
+
+
+def test_it_blames_the_strategy_when_nothing_else_is_known_to_work(db: None, seed_spec: Spec) -> None:
+    hear("h1", selftest=tried({PLAIN: "Boom."}))
+    [problem] = admission.problems(parse(seed_spec))
+    assert problem.path == "strategy.name"
+
+
+def test_it_counts_on_hosts_where_it_did_not_fail(db: None, seed_spec: Spec) -> None:
+    hear("h1", cpus=4, selftest=tried({PLAIN: "Boom."}))
+    hear("h2")
+    assert admission.problems(parse(seed_spec)) == []
+    assert {p.host for p in admission.outlook(parse(seed_spec)).placements} == {"h2"}
+    assert len(admission.problems(spec_of(seed_spec, workers=4))) == 1, "h2 alone is too small for it"
+
+
+def test_it_says_the_lack_of_devices_before_what_the_self_test_showed(db: None, seed_spec: Spec) -> None:
+    hear("h1", selftest=tried({PLAIN: "Boom."}))
+    [problem] = admission.problems(spec_of(seed_spec, workers=8))
+    assert "needs 8 CPU devices" in problem.message

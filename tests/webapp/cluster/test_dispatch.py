@@ -17,7 +17,7 @@ from webapp.jobs import services
 from webapp.jobs.models import Attempt, Job, State, Supervisor
 from webapp.jobs.progress import apply
 from webapp.teams.models import Team, User
-from workers.contract.wire import ORDER, attempt_key
+from workers.contract.wire import ORDER, SAVE, attempt_key
 
 
 @pytest.fixture
@@ -117,3 +117,39 @@ def test_it_sends_nothing_for_an_attempt_that_has_ended(attempt: Attempt) -> Non
     Job.objects.update(state=State.FAILED)
     Attempt.objects.update(ended=database_now())
     assert dispatch() == 0
+
+
+def test_it_orders_a_pause_again_and_again_until_a_stop_takes_its_place(
+    attempt: Attempt, redis_server: RedisServer
+) -> None:
+    redis = redis_server.client()
+    services.request_pause(job=attempt.job)
+    assert dispatch() == 2, "the launches: nothing has been heard yet"
+    assert redis.hget(attempt_key(attempt.pk), ORDER) == b"pause"
+    redis.delete(attempt_key(attempt.pk))
+    dispatch()
+    assert redis.hget(attempt_key(attempt.pk), ORDER) is None
+    later(pause_sent=4)
+    dispatch()
+    assert redis.hget(attempt_key(attempt.pk), ORDER) == b"pause"
+    services.request_stop(job=attempt.job, by=None)
+    later(pause_sent=4)
+    dispatch()
+    assert redis.hget(attempt_key(attempt.pk), ORDER) == b"stop"
+
+
+def test_it_asks_for_a_checkpoint_under_one_name_until_there_is_one(
+    attempt: Attempt, redis_server: RedisServer
+) -> None:
+    redis = redis_server.client()
+    apply(attempt=attempt, process="worker-0", events=[scene.phase("training")])
+    dispatch()
+    assert redis.hget(attempt_key(attempt.pk), SAVE) is None
+    assert services.request_save(job=attempt.job)
+    dispatch()
+    first = redis.hget(attempt_key(attempt.pk), SAVE)
+    dispatch()
+    assert first is not None and redis.hget(attempt_key(attempt.pk), SAVE) == first
+    assert services.request_save(job=attempt.job)
+    dispatch()
+    assert redis.hget(attempt_key(attempt.pk), SAVE) != first

@@ -3,7 +3,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from tests.webapp.cluster.hosts import hear, inventory, listen
+from tests.webapp.cluster.hosts import hear, inventory, listen, tried
 from tests.webapp.jobs import scene
 from webapp.cluster import hearing
 from webapp.cluster.clock import database_now
@@ -66,3 +66,11 @@ def test_it_remembers_since_when_ingest_listens_without_a_gap(db: None) -> None:
     listen(since_seconds=100, last_seconds=20)
     hearing.ingest_listening()
     assert database_now() - Listening.objects.get().since < timedelta(seconds=10)
+
+
+def test_it_keeps_the_results_of_the_self_test_until_there_are_newer_ones(db: None) -> None:
+    assert hear().selftest is None
+    first, second = tried({}, "mirrored/mean/none/plain"), tried({"mirrored/mean/none/plain": "Boom."})
+    assert hear(selftest=first).selftest == first
+    assert hear().selftest == first
+    assert hear(selftest=second).selftest == second

@@ -3,13 +3,14 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from tests.webapp.cluster.hosts import hear
+from tests.webapp.cluster.hosts import hear, tried
 from tests.webapp.jobs import scene
-from webapp.cluster import scheduler
+from webapp.cluster import reaper, scheduler
 from webapp.cluster.clock import database_now
 from webapp.cluster.models import Device, Host
 from webapp.jobs import services
-from webapp.jobs.models import Attempt, Job, State
+from webapp.jobs.models import Attempt, Checkpoint, Job, State
+from webapp.jobs.progress import apply
 from webapp.teams.models import Team, User
 from workers.contract.assignment import Assignment
 
@@ -127,3 +128,36 @@ def test_it_takes_devices_by_statements_on_their_own_table_alone(
         scheduler.schedule()
     taking = [query["sql"] for query in captured if query["sql"].startswith('UPDATE "cluster_device"')]
     assert len(taking) == 1 and "SELECT" not in taking[0] and '"attempt_id" IS NULL' in taking[0]
+
+
+def test_it_gives_no_host_what_failed_in_its_self_test(team: Team, alice: User, seed_spec: Spec) -> None:
+    failing = tried({"multi_worker_mirrored/mean/none/plain": "Boom."})
+    hear("h1", cpus=2, selftest=failing)
+    job = scene.queue(team, alice, seed_spec)
+    assert scheduler.schedule() == []
+    job.refresh_from_db()
+    assert job.reason == "waiting for a host whose self-test passed multi_worker_mirrored/mean/none/plain"
+    hear("h2", cpus=4)
+    assert scheduler.schedule() == [job.pk]
+    assert {process.host for process in Attempt.objects.get(job=job).processes.all()} == {"h2"}
+
+
+def test_a_resumed_job_is_sent_with_its_checkpoint_and_gets_devices_again(
+    team: Team, alice: User, seed_spec: Spec
+) -> None:
+    hear("h1", cpus=2)
+    job = scene.queue(team, alice, seed_spec)
+    scheduler.schedule()
+    first = Attempt.objects.get()
+    assert Assignment.model_validate(first.assignment).resume is None
+    Checkpoint.objects.create(job=job, attempt=first, name="step-7", step=7, stored=database_now())
+    services.request_pause(job=job)
+    apply(attempt=first, process="supervisor@h1", events=[scene.ended("h1", "paused")])
+    reaper.release()
+    assert Device.objects.filter(attempt__isnull=False).count() == 0
+    assert scheduler.schedule() == []
+    assert services.resume(job=job)
+    assert scheduler.schedule() == [job.pk]
+    second = Attempt.objects.get(number=2)
+    assert second.resume_step == 7
+    assert Assignment.model_validate(second.assignment).resume == f"jobs/{job.pk}/checkpoints/step-7"

@@ -22,7 +22,8 @@ from webapp.cluster.models import Listening
 from webapp.ingest import batch
 from webapp.ingest.consume import Ingest
 from webapp.ingest.models import LogLine, Source
-from webapp.jobs.models import Job, State
+from webapp.jobs import services
+from webapp.jobs.models import Attempt, Checkpoint, Job, State
 from webapp.live import feed
 from webapp.metrics import store
 from workers.contract import events as ev
@@ -326,3 +327,35 @@ def test_it_needs_few_queries_however_much_comes(host, ingest, attempt, django_a
     with django_assert_max_num_queries(30):
         ingest.once(block_ms=20)
     assert curve(attempt.job).count == 400
+
+
+def test_a_resumed_attempt_cuts_the_curves_where_it_began(host, ingest, attempt, redis_server):
+    host.tell(phase("training"), points(0, 58), points(50, 58, val_loss=[1.0] * 8))
+    host.tell(ended("alpha", "paused"), source="events/supervisor@alpha")
+    host.ship()
+    drain(ingest)
+    job = Job.objects.get(pk=attempt.job_id)
+    assert job.state == State.PAUSED
+    checkpoint = Checkpoint.objects.create(job=job, attempt=attempt, name="step-50", step=50, stored=timezone.now())
+    assert services.resume(job=job)
+    assert checkpoint.key.endswith("step-50")
+    again = launch(Job.objects.get(pk=job.pk), "alpha")
+    Attempt.objects.filter(pk=again.pk).update(resume_step=50)
+    second = Host(redis_server.client(), again.pk)
+    second.tell(phase("building"), started(), points(51, 55))
+    second.ship()
+    host.tell(points(58, 60))
+    host.ship()
+    drain(ingest)
+    assert curve(job).steps.tolist() == list(range(55))
+    assert curve(job, "val_loss").steps.tolist() == [50]
+    job.refresh_from_db()
+    assert (job.step, job.segment, job.state) == (54, 2, State.RUNNING)
+    second.client.close()
+
+
+def started():
+    figures = dict.fromkeys(("global_batch", "per_replica_batch", "steps_per_epoch", "training_samples"), 10)
+    figures |= dict.fromkeys(("validation_samples", "test_samples", "parameters", "steps_per_call"), 1)
+    rest = {"replicas": (), "total_steps": 100, "peak_learning_rate": 0.1, "versions": {}}
+    return ev.Started(time=1.75e9, process="worker-0", **figures, **rest)

@@ -18,11 +18,13 @@ JOB_KEYS = {
     *("log_tail", "step", "total_steps", "epoch", "epochs", "steps_per_epoch", "global_batch", "replicas", "progress"),
     *("eta_seconds", "throughput", "step_time", "created", "started", "first_step", "ended", "dataset", "model"),
     *("strategy", "owner", "tags", "latest", "replica_info", "processes", "artifacts", "can_stop", "revision"),
+    *("can_pause", "can_save", "can_resume", "going_on_from", "saving", "checkpoints", "segment", "paused"),
+    *("earlier_seconds", "resume_step", "kind"),
 }
 ROW_KEYS = {
     *("type", "id", "url", "name", "state", "state_label", "phase_text", "progress", "eta_seconds", "step"),
     *("total_steps", "dataset", "model", "strategy", "replicas", "owner", "created", "started", "ended", "loss"),
-    *("accuracy", "throughput", "spark", "revision"),
+    *("accuracy", "throughput", "spark", "revision", "kind"),
 }
 
 
@@ -68,8 +70,33 @@ def test_it_holds_exactly_what_the_architecture_names(job: Job) -> None:
         ({"state": State.RUNNING, "processes_up": 2, "phase": "saving", "phase_detail": "m.keras"}, "saving m.keras"),
         ({"state": State.STOPPING}, "stopping: one host has failed, ending the others"),
         ({"state": State.SUCCEEDED, "step": 1}, "finished 1 step"),
+        (
+            {"state": State.SUCCEEDED, "step": 40, "total_steps": 60, "phase_detail": "Stopped early at epoch 4"},
+            "finished 40 steps: stopped early at epoch 4",
+        ),
+        (
+            {"state": State.SUCCEEDED, "step": 60, "total_steps": 60, "phase_detail": "model.keras"},
+            "finished 60 steps",
+        ),
         ({"state": State.FAILED, "step": 7, "total_steps": 60}, "failed at step 7 of 60"),
         ({"state": State.CANCELLED}, "stopped before its first step"),
+        ({"kind": "evaluate", "state": State.SUCCEEDED, "phase_detail": "On 9 test samples"}, "evaluated"),
+        ({"kind": "export", "state": State.SUCCEEDED, "phase_detail": "model.keras"}, "exported model.keras"),
+        ({"kind": "export", "state": State.FAILED}, "failed before it was done"),
+        (
+            {"kind": "predict", "state": State.SUCCEEDED, "phase_detail": "359 of 359 examples"},
+            "predicted 359 examples",
+        ),
+        (
+            {
+                "kind": "predict",
+                "state": State.RUNNING,
+                "processes_up": 2,
+                "phase": "predicting",
+                "phase_detail": "9 of",
+            },
+            "predicting 9 of",
+        ),
     ],
 )
 def test_it_says_the_phase_in_words(job: Job, fields: dict[str, Any], text: str) -> None:
@@ -86,7 +113,7 @@ def test_it_reckons_the_time_that_is_left(job: Job) -> None:
     assert row_message(job)["eta_seconds"] == 25
     job.latest = {"throughput": 0}
     assert row_message(job)["eta_seconds"] is None
-    job.first_step = timezone.now() - timedelta(seconds=100)
+    job.attempt_first_step = timezone.now() - timedelta(seconds=100)
     assert row_message(job)["eta_seconds"] == pytest.approx(100, abs=2)
     job.state = State.SUCCEEDED
     assert (row_message(job)["eta_seconds"], row_message(job)["progress"]) == (None, 1.0)
@@ -97,7 +124,9 @@ def test_it_offers_stop_only_while_there_is_something_to_stop(job: Job) -> None:
     for state in State:
         job.state = state
         offered[state] = job_message(job)["can_stop"]
-    assert {state for state, can in offered.items() if can} == {State.QUEUED, State.STARTING, State.RUNNING}
+    assert {state for state, can in offered.items() if can} == {
+        *(State.QUEUED, State.STARTING, State.RUNNING, State.PAUSING, State.PAUSED)
+    }
 
 
 def test_it_shows_a_hundred_rows_with_one_query(
@@ -111,10 +140,10 @@ def test_it_shows_a_hundred_rows_with_one_query(
     assert len(rows) == 100 and all(len(row["spark"]) <= 40 for row in rows)
 
 
-def test_it_asks_twice_for_a_job_page(job: Job, django_assert_num_queries: DjangoAssertNumQueries) -> None:
+def test_it_asks_three_times_for_a_job_page(job: Job, django_assert_num_queries: DjangoAssertNumQueries) -> None:
     scene.launch(job, "h1", "h2", "h3")
     found = Job.objects.select_related("owner", "team").get(pk=job.pk)
-    with django_assert_num_queries(2):
+    with django_assert_num_queries(3):
         job_message(found)
 
 

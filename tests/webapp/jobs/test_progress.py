@@ -119,6 +119,15 @@ def test_it_succeeds_with_the_last_word_of_the_last_host(spread: Attempt) -> Non
     assert Attempt.objects.get(pk=spread.pk).ended
 
 
+def test_it_keeps_why_the_job_ended_early(attempt: Attempt) -> None:
+    words = "Stopped early at epoch 4: val_loss did not improve for 2 epochs"
+    tell(attempt, "worker-0", scene.phase("saving"))
+    tell(
+        attempt, "worker-0", ev.Finished(time=time.time(), process="worker-0", metrics={}, step=40, stopped_early=words)
+    )
+    assert job_of(attempt).phase_detail == words
+
+
 def test_it_fails_with_the_cause_the_process_and_its_log(attempt: Attempt) -> None:
     tell(attempt, "worker-0", scene.phase("training"))
     assert tell(attempt, "supervisor@h1", scene.ended("h1", "failed", "worker-1 ran out of memory.", "worker-1", "OOM"))

@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
 from tests.webapp.jobs import scene
-from webapp.jobs.models import Job, State
+from webapp.jobs.models import Checkpoint, Job, State
 from webapp.teams.models import Team, User
 from workers.contract.spec import parse
 
@@ -65,6 +66,33 @@ def test_it_answers_scripts_with_the_job(client: Client, job: Job, bob: User) ->
     first, second = client.post(address, headers=headers), client.post(address, headers=headers)
     assert (first.status_code, first.json()["state"]) == (200, "cancelled")
     assert second.status_code == 409
+
+
+@pytest.mark.parametrize("verb", ["job-pause", "job-resume", "job-save"])
+def test_verbs_are_for_writers_of_the_team_at_the_right_time(
+    client: Client, job: Job, bob: User, rita: User, charlie: User, verb: str
+) -> None:
+    address, headers = reverse(verb, args=[job.pk]), {"accept": "application/json"}
+    for user, status in ((charlie, 404), (rita, 403), (bob, 409)):
+        client.force_login(user)
+        assert client.post(address, headers=headers).status_code == status
+    assert client.get(address).status_code == 405
+
+
+def test_pause_and_resume_answer_with_the_job(client: Client, job: Job, bob: User) -> None:
+    attempt = scene.launch(job, "h1")
+    client.force_login(bob)
+    headers = {"accept": "application/json"}
+    answer = client.post(reverse("job-pause", args=[job.pk]), headers=headers)
+    assert (answer.status_code, answer.json()["state"]) == (200, "pausing")
+    Checkpoint.objects.create(job=job, attempt=attempt, name="step-7", step=7, stored=timezone.now())
+    Job.objects.filter(pk=job.pk).update(state=State.PAUSED)
+    page = client.get(reverse("job", args=[job.pk])).content.decode()
+    assert "Resume from step 7" in page
+    answer = client.post(reverse("job-resume", args=[job.pk]))
+    assert (answer.status_code, answer["Location"]) == (303, reverse("job", args=[job.pk]))
+    job.refresh_from_db()
+    assert job.state == State.QUEUED
 
 
 def test_it_does_not_stop_on_get(client: Client, job: Job, bob: User) -> None:

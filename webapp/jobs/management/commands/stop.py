@@ -9,13 +9,11 @@ from django.core.management.base import BaseCommand, CommandError
 
 from webapp.jobs import services
 from webapp.jobs.phases import phase_text
-from webapp.jobs.terminal import find_job
-from webapp.teams import access
-from webapp.teams.models import User
+from webapp.jobs.terminal import find_job, on_behalf
 
 
 class Command(BaseCommand):
-    help = "Stop a job. A queued one is cancelled at once; a running one ends within seconds."
+    help = "Stop a job. A queued or paused one is cancelled at once; a running one ends within seconds."
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("job", help="the job's number")
@@ -23,18 +21,9 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         job = find_job(options["job"])
-        user = _user(options["user"]) if options["user"] else None
-        if user is not None and not access.may_write(user, job.team):
-            raise CommandError(f"--user: {user} may not change jobs of {job.team}. Ask an owner of the team.")
+        user = on_behalf(options["user"], job)
         stopping = services.request_stop(job=job, by=user)
         job.refresh_from_db()
         if not stopping:
             raise CommandError(f"job: {job.pk} has ended already ({job.state}); there is nothing to stop.")
         self.stdout.write(f"job {job.pk} {job.state}: {phase_text(job)}")
-
-
-def _user(name: str) -> User:
-    user = User.objects.filter(username=name).first()
-    if user is None:
-        raise CommandError(f"--user: there is no user {name!r}.")
-    return user
