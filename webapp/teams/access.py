@@ -25,6 +25,18 @@ def may_write(user: User | AnonymousUser, team: Team) -> bool:
     return user.is_authenticated and Membership.objects.writing().filter(team=team, user_id=user.pk).exists()
 
 
+def may_run_code(user: User | AnonymousUser, team: Team) -> bool:
+    """Whether `user` may have Python modules of the library run on the hosts of `team`."""
+    membership = Membership.objects.filter(team=team, user_id=user.pk).first() if user.is_authenticated else None
+    return membership is not None and membership.may_run_code
+
+
+def check_may_run_code(user: User | AnonymousUser, team: Team) -> None:
+    """Raises PermissionDenied (403) for those who may not, saying who can help."""
+    if not may_run_code(user, team):
+        raise PermissionDenied(f"A Python module is code, and you may not run code. Ask an owner of {team}.")
+
+
 def check_may_write(user: User | AnonymousUser, team: Team) -> User:
     """`user`, now known to be a writer.
 

@@ -59,6 +59,9 @@ class Membership(models.Model):
     team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="memberships")
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="memberships")
     role = models.CharField(max_length=10, choices=Role.choices, default=Role.MEMBER)
+    code = models.BooleanField(
+        default=False, help_text="May train with Python modules: run code on the hosts. Owners always may."
+    )
 
     objects = MembershipQuerySet.as_manager()
 
@@ -71,3 +74,7 @@ class Membership(models.Model):
     @property
     def may_write(self) -> bool:
         return self.role in WRITERS
+
+    @property
+    def may_run_code(self) -> bool:
+        return self.role == Role.OWNER or (self.code and self.may_write)

@@ -24,3 +24,10 @@ def test_it_changes_nothing_when_it_refuses(db: None, slug: str, owner: list[str
     with pytest.raises(CommandError, match=said):
         call_command("createteam", slug, owner=owner)
     assert not Team.objects.filter(slug=slug).exists()
+
+
+def test_it_gives_members_the_right_to_run_code(team: Team, bob: User, rita: User) -> None:
+    call_command("createteam", team.slug, code=["bob"])
+    assert Membership.objects.get(user=bob).may_run_code
+    with pytest.raises(CommandError, match="'rita' is no member"):
+        call_command("createteam", team.slug, code=["rita"])

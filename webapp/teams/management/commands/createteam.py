@@ -21,6 +21,8 @@ class Command(BaseCommand):
         parser.add_argument("--name", help="its name for people (default: the slug, capitalised)")
         for role in Role:
             parser.add_argument(f"--{role}", action="append", default=[], metavar="USER", help=f"add as {role.label}")
+        help_ = "let this member train with Python modules of the library, which are code"
+        parser.add_argument("--code", action="append", default=[], metavar="USER", help=help_)
 
     @transaction.atomic
     def handle(self, *args: Any, **options: Any) -> None:
@@ -33,6 +35,9 @@ class Command(BaseCommand):
         for role in Role:
             for name in options[role]:
                 self._add(team, name, role)
+        for name in options["code"]:
+            if not Membership.objects.writing().filter(team=team, user__username=name).update(code=True):
+                raise CommandError(f"--code: {name!r} is no member of {team}. Add them with --member {name}")
         self.stdout.write(f"{'Created' if created else 'Found'} {team.name} with {team.memberships.count()} members.")
 
     def _add(self, team: Team, name: str, role: Role) -> None:
