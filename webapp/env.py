@@ -36,6 +36,10 @@ class Env(BaseSettings):
     lockstep_home: Path = Field(
         ROOT / ".lockstep", description="Where the SQLite file, the secret key and the demo's runs live."
     )
+    lockstep_store: str = Field(
+        str(ROOT / ".lockstep" / "store"),
+        description="Artifact store, the same as the training hosts': a shared folder, or what fsspec opens (s3://bucket).",
+    )
     static_root: Path = Field(ROOT / "staticfiles", description="Where `manage.py collectstatic` puts files.")
     https: bool = Field(True, description="Cookies only over TLS, HSTS and redirect. The demo turns it off.")
     log_level: str = Field("INFO", description="DEBUG, INFO, WARNING or ERROR.")

@@ -12,6 +12,7 @@ ALLOWED_HOSTS = ENV.names(ENV.allowed_hosts)
 CSRF_TRUSTED_ORIGINS = ENV.names(ENV.csrf_trusted_origins)
 REDIS_URL = ENV.redis_url
 LOCKSTEP_HOME = ENV.lockstep_home
+LOCKSTEP_STORE = ENV.lockstep_store
 
 INSTALLED_APPS = [
     "django.contrib.auth",
@@ -27,6 +28,7 @@ INSTALLED_APPS = [
     "webapp.metrics",
     "webapp.ingest",
     "webapp.live",
+    "webapp.library",
     "webapp.configure",
     "webapp.compare",
     "webapp.embedded",

@@ -8,4 +8,5 @@ urlpatterns = [
     path("", include("webapp.live.urls")),
     path("", include("webapp.configure.urls")),
     path("", include("webapp.compare.urls")),
+    path("", include("webapp.library.urls")),
 ]

@@ -146,18 +146,29 @@ function line(words, tag) {
   return row;
 }
 
+/** Why a choice does not fit, beside it. */
+function note(place, reason) {
+  const words = /** @type {HTMLElement | null} */ (place?.querySelector("[data-unfit]"));
+  if (!words || (!reason && words.hidden)) return;
+  words.textContent = reason.slice(0, 1).toUpperCase() + reason.slice(1);
+  words.hidden = !reason;
+}
+
 function showUnfit(unfit) {
   for (const radio of form.querySelectorAll(".choice input")) {
     const input = /** @type {HTMLInputElement} */ (radio);
     const reason = unfit[input.name]?.[input.value] ?? "";
     input.disabled = Boolean(reason) && !input.checked;
-    const note = /** @type {HTMLElement | null} */ (input.closest(".choice")?.querySelector("[data-unfit]"));
-    if (note && (reason || !note.hidden)) {
-      note.textContent = reason.slice(0, 1).toUpperCase() + reason.slice(1);
-      note.hidden = !reason;
-    }
+    note(input.closest(".choice"), reason);
   }
-  for (const select of panels.form.querySelectorAll(".choice-options select")) {
+  for (const column of form.querySelectorAll(".column")) fold(column);
+  for (const box of panels.form.querySelectorAll(".field[data-widget=checkbox] input")) {
+    const input = /** @type {HTMLInputElement} */ (box);
+    const reason = unfit[input.name]?.on ?? "";
+    input.disabled = Boolean(reason) && !input.checked;
+    note(input.closest(".field"), reason);
+  }
+  for (const select of panels.form.querySelectorAll(".choice-options select, .training select")) {
     const box = /** @type {HTMLSelectElement} */ (select);
     for (const option of box.options) {
       const reason = unfit[box.name]?.[option.value] ?? "";
@@ -167,6 +178,22 @@ function showUnfit(unfit) {
     }
   }
 }
+
+/** Puts what does not fit out of sight, and what fits again back among its group. */
+function fold(column) {
+  const folded = column.querySelector("[data-fold]");
+  for (const choice of column.querySelectorAll(".choice[data-home]")) {
+    const home = choice.querySelector("input").disabled ? folded : column.querySelector(`[data-group="${choice.dataset.home}"]`);
+    if (choice.parentElement === home) continue;
+    const after = [...home.querySelectorAll(".choice")].find((one) => titleOf(one).localeCompare(titleOf(choice)) > 0);
+    home.insertBefore(choice, after ?? null);
+  }
+  const count = folded.querySelectorAll(".choice").length;
+  folded.hidden = count === 0;
+  folded.querySelector("[data-count]").textContent = String(count);
+}
+
+const titleOf = (choice) => choice.querySelector(".choice-title").textContent;
 
 /** A model's figures depend on the data that is chosen. */
 function showFacts(facts) {
@@ -247,11 +274,28 @@ form.addEventListener("keydown", (event) => {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.requestSubmit();
 });
 form.addEventListener("click", (event) => {
+  const remove = event.target instanceof Element ? event.target.closest("[data-remove-resume]") : null;
+  if (remove) beginAnew();
+});
+form.addEventListener("click", (event) => {
   const link = event.target instanceof Element ? event.target.closest(".problem-list a") : null;
   if (!link) return;
   event.preventDefault();
   goTo(link.getAttribute("href")?.slice(1) ?? "");
 });
+
+/** The job goes on from no checkpoint. */
+function beginAnew() {
+  for (const name of ["resume.job", "resume.checkpoint"]) {
+    const input = form.elements.namedItem(name);
+    if (input instanceof HTMLInputElement) input.value = "";
+  }
+  const training = form.querySelector('[name="kind"][value="train"]');
+  if (training instanceof HTMLInputElement) training.checked = true;
+  /** @type {HTMLElement} */ (form.querySelector("[data-going-on]")).hidden = true;
+  announce("The job begins anew.");
+  ask();
+}
 
 /** Leads to a field, opening what is folded over it. */
 function goTo(id) {

@@ -23,7 +23,7 @@ export function writeRow(line, row) {
   writeName(line, row);
   const cells = {
     "[data-dataset]": row.dataset,
-    "[data-model]": row.model,
+    "[data-model]": row.kind === "train" ? row.model : `${row.kind} ${row.model}`,
     "[data-strategy]": row.strategy.replaceAll("_", " "),
     "[data-replicas]": `${integer(row.replicas)} replica${row.replicas === 1 ? "" : "s"}`,
     "[data-percent]": percent(row.progress, 0),

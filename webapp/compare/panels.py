@@ -55,10 +55,13 @@ def _learning(key: str, name: str, **more: Any) -> Panel:
     return Panel(key, metric(name).title, metric(name).unit, lines, span=3, **more)
 
 
+OTHERS = ("mean_absolute_error", "perplexity", "reconstruction_error", "generator_loss")
+"""What other tasks than classification report beside the loss."""
+
 JOB_PANELS: tuple[Panel, ...] = (
     _learning("loss", "loss"),
     _learning("accuracy", "accuracy", range="fraction"),
-    _learning("mean_absolute_error", "mean_absolute_error", optional=True),
+    *(_learning(name, name, optional=True) for name in OTHERS),
     Panel("throughput", "Throughput", "samples/s", (Line("throughput", "job", 1),), prefix="si", range="tozero"),
     Panel(
         "step_time",
@@ -76,8 +79,8 @@ JOB_PANELS: tuple[Panel, ...] = (
 COMPARED = ("loss", "val_loss", "accuracy", "val_accuracy", "throughput", "step_time")
 """The metrics that a comparison shows unless the address says otherwise."""
 
-INSTEAD = ("mean_absolute_error", "val_mean_absolute_error")
-"""What regression reports where classification has an accuracy: shown unasked as soon as there is any."""
+INSTEAD = tuple(f"{part}{name}" for name in OTHERS for part in ("", "val_"))
+"""What other tasks report where classification has an accuracy: shown unasked as soon as there is any."""
 
 HELPERS = frozenset({"epoch", "samples_seen"})
 """Series that are an axis, not a result."""

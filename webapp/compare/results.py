@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from django.utils import timezone
 
 from webapp.jobs.models import Job
+from webapp.jobs.phases import trained_seconds
 from webapp.metrics import store
 from workers.contract.metrics import Metric, metric
 
@@ -90,11 +91,11 @@ def table(jobs: Sequence[Job], names: Sequence[str], summaries: Summaries) -> Ta
 
 
 def seconds(job: Job) -> float | None:
-    """How long `job` has trained, from its first step on; None before that."""
+    """How long `job` has trained, from its first step on and without its pauses; None before that."""
     begin = job.first_step or job.started
-    if begin is None:
-        return None
-    return max(0.0, ((job.ended or timezone.now()) - begin).total_seconds())
+    if job.attempt_first_step is None and not job.earlier_seconds and begin is not None:
+        return max(0.0, ((job.ended or timezone.now()) - begin).total_seconds())
+    return trained_seconds(job)
 
 
 def as_csv(found: Table) -> str:

@@ -51,6 +51,17 @@ def numbers(text: str) -> Numbers:
     return Numbers(tuple(ids)[:MOST_JOBS], tuple(notes))
 
 
+def windows(text: str) -> dict[int, tuple[int, int]]:
+    """Read `12:100:200,13:50:80`, first and last step of jobs, both included; what is none is left out."""
+    found = {}
+    for part in _parts(text)[:MOST_JOBS]:
+        figures = part.split(":")
+        if len(figures) == 3 and all(one.isascii() and one.isdigit() and len(one) <= 18 for one in figures):
+            job, first, last = map(int, figures)
+            found[job] = (first, last)
+    return found
+
+
 def look(query: Mapping[str, str], known: Collection[str], default: Collection[str]) -> Look:
     """Read `x`, `smooth`, `log` and `metrics`; `known` are the metrics there are, `default` those shown unasked."""
     notes: list[str] = []

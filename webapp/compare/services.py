@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.http import Http404
@@ -15,6 +15,9 @@ from webapp.teams.models import Team
 
 POINTS_PER_CHART = 20_000
 FEWEST, MOST = 120, 1500
+
+Window = tuple[int | None, int | None]
+"""First and last step, both included; None where there is no bound."""
 
 
 def chosen(team: Team, ids: Sequence[int]) -> tuple[list[Job], list[str]]:
@@ -46,14 +49,25 @@ def facts(job: Job) -> dict[str, Any]:
     }
 
 
-def curves(jobs: Sequence[Job], names: Sequence[str]) -> list[dict[str, Any]]:
+def curves(
+    jobs: Sequence[Job], names: Sequence[str], windows: Mapping[int, Window] | None = None
+) -> list[dict[str, Any]]:
     """The thinned curves of `jobs`, `steps` as ints, `times` as seconds since the job's origin.
 
-    Values have six digits, which is more than a chart shows; each job gets its share of POINTS_PER_CHART.
+    Values have six digits, which is more than a chart shows; each job gets its share of POINTS_PER_CHART. A job that
+    has a window is read within those steps only: what a zoom shows of an epoch or a minute is not the same steps in
+    every job.
     """
     points = max(FEWEST, min(MOST, POINTS_PER_CHART // max(1, len(jobs))))
     origins = {job.pk: facts(job)["origin"] for job in jobs}
-    found = store.overview(list(origins), names=names, replica=None, points=points)
+    groups: dict[Window, list[int]] = {}
+    for pk in origins:
+        groups.setdefault((windows or {}).get(pk, (None, None)), []).append(pk)
+    found = (
+        curve
+        for (first, last), owners in groups.items()
+        for curve in store.overview(owners, names=names, replica=None, first=first, last=last, points=points)
+    )
     return [_curve(curve, origins[curve.key.owner]) for curve in found]
 
 

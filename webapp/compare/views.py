@@ -67,11 +67,11 @@ def compare(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_safe
 def data(request: HttpRequest, slug: str) -> JsonResponse:
-    """The curves of `?jobs=` for `?metrics=`."""
+    """The curves of `?jobs=` for `?metrics=`; `?windows=12:100:200,13:50:100` limits the steps of each job."""
     team = get_team_or_404(request.user, slug)
     jobs, _ = services.chosen(team, selection.numbers(request.GET.get("jobs", "")).ids)
     names = [name for name in request.GET.get("metrics", "").split(",") if name][:30]
-    return JsonResponse({"series": services.curves(jobs, names)})
+    return JsonResponse({"series": services.curves(jobs, names, selection.windows(request.GET.get("windows", "")))})
 
 
 @require_safe

@@ -11,9 +11,13 @@ from pydantic import ValidationError
 from webapp.cluster import admission
 from webapp.configure import forms
 from webapp.configure.forms import Typed
+from webapp.jobs import resuming
+from webapp.library import offered
+from webapp.teams.models import Team
 from workers.contract.document import read
+from workers.contract.fitting import check
 from workers.contract.problems import Problem, SpecInvalid
-from workers.contract.spec import Choice, JobSpec, check, parse
+from workers.contract.spec import Choice, JobSpec, parse
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,29 +38,29 @@ class Checked:
         )
 
 
-def check_form(typed: Typed) -> Checked:
-    """What was typed into the form."""
+def check_form(typed: Typed, team: Team) -> Checked:
+    """What was typed into the form, for a job of `team`."""
     document = forms.spec_from_form(typed)
-    checked = _check(document)
+    checked = _check(document, team)
     return dataclasses.replace(checked, problems=[_said_of_field(problem, typed) for problem in checked.problems])
 
 
-def check_yaml(text: str) -> Checked:
-    """A YAML text; `document` is None when it cannot be read at all."""
+def check_yaml(text: str, team: Team) -> Checked:
+    """A YAML text for a job of `team`, the library's facts filled in; `document` is None when it cannot be read."""
     try:
-        document = read(text)
+        document = offered.complete(read(text), team)
     except SpecInvalid as error:
         return Checked(None, None, error.problems)
-    return _check(document)
+    return _check(document, team)
 
 
-def _check(document: dict[str, Any]) -> Checked:
+def _check(document: dict[str, Any], team: Team) -> Checked:
     try:
         spec = parse(document)
     except SpecInvalid as error:
         spec_so_far = _typed(document)
         return Checked(document, spec_so_far, error.problems + _further(spec_so_far, error.problems))
-    return Checked(document, spec, admission.problems(spec))
+    return Checked(document, spec, admission.problems(spec) + resuming.problems(team, spec))
 
 
 def _further(spec: JobSpec | None, problems: list[Problem]) -> list[Problem]:

@@ -40,12 +40,19 @@ class Field:
     @property
     def choices(self) -> tuple[Any, ...]:
         """The values of a closed list, else nothing."""
-        return tuple(self.schema.get("enum", ()))
+        return tuple(value for variant in _variants(self.schema) for value in variant.get("enum", ()))
+
+    @property
+    def optional(self) -> bool:
+        """Whether nothing at all may stand there."""
+        return "null" in self.types
 
     @property
     def widget(self) -> Widget:
         """How it is drawn; what the schema says beyond these is typed as JSON."""
         types = self.types - {"null", "const"}
+        if self.pairs:
+            return "text"
         if self.choices:
             return "select"
         if types == {"boolean"}:
@@ -55,6 +62,12 @@ class Field:
         if types <= {"integer", "number", "array"} and self._items() in SCALARS:
             return "number"
         return "json"
+
+    @property
+    def pairs(self) -> bool:
+        """Whether it takes numbers by key, typed as `0: 1.0, 1: 2.5`."""
+        values = (each.get("additionalProperties") for each in _variants(self.schema) if _type(each) == "object")
+        return any(isinstance(each, Mapping) and _type(each) in {"integer", "number"} for each in values)
 
     @property
     def suggestions(self) -> tuple[str, ...]:
@@ -89,6 +102,8 @@ class Field:
             return text not in ("", OFF)
         if self.choices:
             return next((value for value in self.choices if str(value) == text), text or None)
+        if self.pairs:
+            return _pairs(text) or text or None
         if self.widget == "json":
             return _json(text)
         if "array" in self.types and (self.types <= {"array", "null"} or "," in text or text.startswith("[")):
@@ -103,6 +118,8 @@ class Field:
             return "on" if value is True else OFF
         if isinstance(value, str):
             return value
+        if self.pairs and isinstance(value, dict):
+            return ", ".join(f"{key}: {_number(number)}" for key, number in value.items())
         if self.widget != "json" and isinstance(value, list | tuple):
             text = ", ".join(_number(item) for item in value)
             return f"[{text}]" if "integer" in self.types and len(value) < 2 else text
@@ -175,6 +192,14 @@ def _scalar(text: str, types: frozenset[str]) -> Any:
         # 1e5 steps is what people type; 1.5 epochs stays a float and is refused with its value.
         return int(number) if "number" not in types and number.is_integer() else number
     return text
+
+
+def _pairs(text: str) -> dict[str, Any] | None:
+    """`0: 1.0, 1: 2.5` as a mapping; None for what is not that, or names a key twice."""
+    parts = [part.partition(":") for part in text.strip("{} ").split(",")]
+    found = {key.strip(): _scalar(value.strip(), frozenset({"number"})) for key, _, value in parts}
+    whole = all(colon and key.strip() and value.strip() for key, colon, value in parts)
+    return found if whole and len(found) == len(parts) else None
 
 
 def _json(text: str) -> Any:

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from webapp.cluster import admission
 from webapp.configure import forms
 from webapp.configure.forms import Typed
+from webapp.library.offered import Offered
 from workers.contract import catalog
+from workers.contract.fitting import check
 from workers.contract.problems import Problem, SpecInvalid
-from workers.contract.spec import Choice, JobSpec, check, parse
+from workers.contract.selftest import aggregations, case_of, precisions
+from workers.contract.spec import Choice, JobSpec, parse
 
 Unfit = dict[str, dict[str, str]]
 """By the name of a field: each value that does not fit, with the reason."""
 
 
-def unfit(typed: Typed) -> Unfit:
+def unfit(typed: Typed, files: Sequence[Offered] = ()) -> Unfit:
     """What does not fit beside what is typed; empty while that itself is not a spec."""
     spec = _spec(typed)
     if spec is None:
         return {}
     found: Unfit = {}
-    for field, value, reason in (*_plugins(spec), *_strategy_values(spec, typed)):
+    for field, value, reason in (*_tried(spec), *_plugins(spec), *_files(spec, files), *_strategy_values(spec, typed)):
         found.setdefault(field, {})[value] = reason
     return found
 
@@ -41,22 +44,46 @@ def _spec(typed: Typed) -> JobSpec | None:
         return None
 
 
+def _tried(spec: JobSpec) -> Iterator[tuple[str, str, str]]:
+    """What failed in the self-test of every host that could run it: one choice changed, all others as they are."""
+    known, mine = admission.known(), case_of(spec)
+    others = [
+        ("strategy.name", name, _with(spec, "strategy", name, {}), mine._replace(strategy=name))
+        for name in catalog.entries("strategy")
+    ]
+    others += [("training.aggregation.method", one, spec, mine._replace(aggregation=one)) for one in aggregations()]
+    others += [("training.mixed_precision", one, spec, mine._replace(precision=one)) for one in precisions()]
+    others += [("training.jit", "on", spec, mine._replace(jit=True))]
+    for field, value, other, case in others:
+        for problem in admission.tried_problems(other, known, case) if case != mine else ():
+            yield field, value, problem.message
+
+
 def _plugins(spec: JobSpec) -> Iterator[tuple[str, str, str]]:
-    for name in catalog.entries("dataset"):
-        other = _with(spec, "dataset", name, {})
-        for problem in admission.problems(other) if other.dataset.name != spec.dataset.name else ():
-            if problem.path == "dataset.name":
-                yield "dataset.name", name, f"{problem.message}. {problem.remedy}"
-    for name, entry in catalog.entries("model").items():
+    others = [name for name in forms.offered("dataset") if name != spec.dataset.name]
+    for problem in admission.dataset_problems(others):
+        yield "dataset.name", problem.value, f"{problem.message}. {problem.remedy}"
+    for name, entry in forms.offered("model").items():
         if hasattr(entry.module, "check"):
             for problem in entry.module.check(entry.options(), spec.dataset_info):
                 if problem.path == "name":
                     yield "model.name", name, problem.message
     for name, entry in catalog.entries("strategy").items():
         # One that may run anywhere can be mended by its options; one that is bound to a kind of device cannot.
-        bound = all(shape.kind != "auto" for shape in entry.module.layout(entry.options()).processes)
+        layout = entry.module.layout(entry.options())
+        bound = all(shape.kind != "auto" for shape in layout.processes)
+        bound = bound or (spec.kind != "train" and layout.asynchronous)
         for problem in _strategy_problems(_with(spec, "strategy", name, {})) if bound else ():
             yield "strategy.name", name, problem.message
+
+
+def _files(spec: JobSpec, files: Sequence[Offered]) -> Iterator[tuple[str, str, str]]:
+    """Uploaded models beside the data that is chosen."""
+    for file in files:
+        entry = catalog.find(file.kind, file.plugin)
+        if file.kind == "model" and hasattr(entry.module, "check"):
+            for problem in entry.module.check(entry.parse(file.options), spec.dataset_info):
+                yield "model.name", file.value, problem.message
 
 
 def _strategy_values(spec: JobSpec, typed: Typed) -> Iterator[tuple[str, str, str]]:

@@ -3,36 +3,55 @@
 from __future__ import annotations
 
 import functools
+import json
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 from pydantic import BaseModel
 
-from webapp.configure.fields import Field, fields_of
+from webapp.configure.fields import OFF, Field, fields_of
 from workers.contract import catalog
-from workers.contract.catalog import FOLDERS, Kind
+from workers.contract.catalog import FOLDERS, Entry, Kind
 from workers.contract.data import DatasetInfo
 from workers.contract.document import VERSION
+from workers.contract.keeping import Checkpoint, Export, Resume
+from workers.contract.kinds import JobKind, Predict
+from workers.contract.library import FILE
 from workers.contract.optimizers import OPTIMIZERS
 from workers.contract.problems import Problem, SpecInvalid
-from workers.contract.spec import Training
+from workers.contract.spec import JobSpec, Training
 
 Typed = Mapping[str, str]
 """What stands in each field, by the field's name. Fields of choices that are not taken are there too."""
 
 LENGTHS: Final = ("epochs", "steps")
 PREFERRED: dict[Kind, str] = {"dataset": "digits", "model": "mlp", "strategy": "mirrored"}
+EXPORTS: Final[tuple[str, ...]] = get_args(Export)
+KINDS: Final[tuple[str, ...]] = get_args(JobKind)
+USES: Final = tuple(kind for kind in KINDS if kind != "train")
+"""Kinds of job that take no steps."""
+HEEDED = ("global_batch", "validation_split", "seed", "mixed_precision")
+"""Training settings that also matter where no steps are taken."""
 OPTIMIZER = "training.optimizer"
 NOT_IN_FORM = ("initial_model",)
 """Training settings for runs by hand: a path on a training host, which no browser can choose."""
+FACTS = "facts"
+FILES = (FILE, FACTS)
+"""Options of plugins that open a file: the choice itself says which, and the library what is in it."""
 DATA = ("global_batch", "validation_split", "seed", "shuffle")
-RATE = ("learning_rate_scaling", "warmup_steps")
+RATE = ("learning_rate_scaling", "warmup_steps", "schedule.kind")
+
+
+@functools.cache
+def offered(kind: Kind) -> dict[str, Entry]:
+    """The plugins that can be chosen as they are, by name: not those that open a file, which the library offers."""
+    return {name: entry for name, entry in catalog.entries(kind).items() if FILE not in entry.options.model_fields}
 
 
 @functools.cache
 def option_fields(kind: Kind, name: str) -> tuple[Field, ...]:
     """The fields of one plugin's options."""
-    return _fields(catalog.entries(kind)[name].options, path=f"{kind}.options", name=f"{kind}.{name}")
+    return _fields(catalog.entries(kind)[name].options, path=f"{kind}.options", name=f"{kind}.{name}", skip=FILES)
 
 
 @functools.cache
@@ -48,6 +67,24 @@ def training_fields() -> dict[str, Field]:
     return {field.path.removeprefix("training."): field for field in fields}
 
 
+@functools.cache
+def checkpoint_fields() -> tuple[Field, ...]:
+    """The fields of when checkpoints are written and which stay."""
+    return _fields(Checkpoint, path="checkpoint", name="checkpoint")
+
+
+@functools.cache
+def resume_fields() -> tuple[Field, ...]:
+    """The fields that say what the job goes on from; empty for one that begins anew."""
+    return _fields(Resume, path="resume", name="resume")
+
+
+@functools.cache
+def predict_fields() -> tuple[Field, ...]:
+    """The fields of what to predict."""
+    return _fields(Predict, path="predict", name="predict")
+
+
 def _fields(model: type[BaseModel], *, path: str, name: str, skip: tuple[str, ...] = ()) -> tuple[Field, ...]:
     return fields_of(model.model_json_schema(), path=path, name=name, skip=skip)
 
@@ -60,32 +97,55 @@ def all_fields() -> Iterable[Field]:
     for name in OPTIMIZERS:
         yield from optimizer_fields(name)
     yield from training_fields().values()
+    yield from checkpoint_fields()
+    yield from resume_fields()
+    yield from predict_fields()
+
+
+def going_on(job: int, checkpoint: str) -> dict[str, str]:
+    """What is typed to go on from a checkpoint of an earlier job."""
+    return {"resume.job": str(job), "resume.checkpoint": checkpoint[:100]}
+
+
+def put_to_use(typed: Typed, kind: str) -> dict[str, str]:
+    """What is typed to do something else with the weights of the job that `typed` is of than to train on."""
+    use = {"kind": kind, "name": f"{kind} {typed.get('name', '')}".strip()[:120]}
+    entry = catalog.entries("strategy").get(typed.get("strategy.name", ""))
+    if entry is not None and entry.module.layout(entry.options()).asynchronous:
+        use["strategy.name"] = PREFERRED["strategy"]
+    return use
 
 
 def blank() -> dict[str, str]:
     """What stands in the form before anybody typed: every default, and ten epochs."""
     typed = {field.name: field.default for field in all_fields()}
     for kind in FOLDERS:
-        known = catalog.entries(kind)
+        known = offered(kind)
         typed[f"{kind}.name"] = PREFERRED[kind] if PREFERRED[kind] in known else next(iter(known), "")
-    typed |= {"name": "", "tags": "", "training.length": "epochs", "training.epochs": "10", "training.steps": "1000"}
+    typed |= {"kind": "train", "name": "", "tags": ""}
+    typed |= {"training.length": "epochs", "training.epochs": "10", "training.steps": "1000"}
     typed[f"{OPTIMIZER}.name"] = "rmsprop"
-    return typed
+    exported = JobSpec.model_fields["export"].default
+    return typed | {f"export.{name}": "on" if name in exported else OFF for name in EXPORTS}
 
 
 def typed_from_post(data: Mapping[str, str]) -> dict[str, str]:
     """Everything that was sent, kept as it was typed; a box that was not sent was not ticked."""
     typed = {key: value[:100_000] for key, value in data.items()}
-    boxes = {field.name for field in all_fields() if field.widget == "checkbox"}
+    boxes = {field.name for field in all_fields() if field.widget == "checkbox"} | {f"export.{one}" for one in EXPORTS}
     return typed | {name: "on" if data.get(name) == "on" else "off" for name in boxes}
 
 
 def spec_from_form(data: Typed) -> dict[str, Any]:
     """The spec that was typed, as plain JSON types and not yet checked; `workers.contract.spec.parse` does that."""
     choices = {kind: _choice(kind, data) for kind in FOLDERS}
-    spec: dict[str, Any] = {"version": VERSION, "name": data.get("name", "").strip(), "kind": "train"}
+    spec: dict[str, Any] = {"version": VERSION, "name": data.get("name", "").strip()}
+    spec["kind"] = kind = data.get("kind") or "train"
     spec |= {kind: choices[kind] for kind in ("dataset", "model", "strategy")}
     spec["training"] = _training(data)
+    spec |= _keeping(data)
+    if kind in USES:
+        _leave_out_training(spec, data)
     tags = data.get("tags", "").replace(",", " ").split()
     if tags:
         spec["tags"] = tags
@@ -93,16 +153,34 @@ def spec_from_form(data: Typed) -> dict[str, Any]:
     return spec
 
 
+def _leave_out_training(spec: dict[str, Any], data: Typed) -> None:
+    """What a job that takes no steps has no use for."""
+    spec["training"] = {key: value for key, value in spec["training"].items() if key in HEEDED}
+    spec.pop("checkpoint", None)
+    if spec["kind"] != "export":
+        spec.pop("export")
+    if spec["kind"] == "predict":
+        spec["predict"] = _read(predict_fields(), data, "predict")
+
+
 def form_from_spec(spec: Mapping[str, Any]) -> dict[str, str]:
     """What is typed to get `spec` (plain JSON types, possibly faulty); everything else has its default."""
     typed = blank()
     typed["name"] = str(spec.get("name") or "")
+    typed["kind"] = str(spec.get("kind") or "train")
     typed["tags"] = ", ".join(str(tag) for tag in spec.get("tags") or ())
     for kind in FOLDERS:
         choice = _mapping(spec.get(kind))
-        name = typed[f"{kind}.name"] = str(choice.get("name") or "")
+        name, options = str(choice.get("name") or ""), _mapping(choice.get("options"))
+        typed[f"{kind}.name"] = f"{name}={options[FILE]}" if options.get(FILE) else name
+        typed[f"{kind}.{FACTS}"] = json.dumps(options.get(FACTS)) if options.get(FACTS) else ""
         fields = option_fields(kind, name) if name in catalog.entries(kind) else ()
-        typed |= _write(fields, _mapping(choice.get("options")), f"{kind}.options")
+        typed |= _write(fields, options, f"{kind}.options")
+    typed |= _write(checkpoint_fields(), _mapping(spec.get("checkpoint")), "checkpoint")
+    typed |= _write(resume_fields(), _mapping(spec.get("resume")), "resume")
+    typed |= _write(predict_fields(), _mapping(spec.get("predict")), "predict")
+    if isinstance(spec.get("export"), list | tuple):
+        typed |= {f"export.{name}": "on" if name in spec["export"] else OFF for name in EXPORTS}
     training = _mapping(spec.get("training"))
     typed |= _write(training_fields().values(), training, "training")
     typed["training.length"] = "steps" if training.get("steps") is not None else "epochs"
@@ -139,9 +217,13 @@ def field_at(path: str, data: Typed) -> str | None:
     A path may go deeper than its field (`model.options.units.1`) or stop at a choice (`strategy.options`).
     """
     length = data.get("training.length", "epochs")
-    names = {"name": "name", "tags": "tags", "training": f"training.{length}", OPTIMIZER: f"{OPTIMIZER}.name"}
+    names = {"name": "name", "tags": "tags", "export": "export", "checkpoint": "checkpoint.every_steps"}
+    further = (*checkpoint_fields(), *resume_fields(), *predict_fields())
+    names |= {"resume": "resume.job", "kind": "kind", "predict": "predict.split"}
+    names |= {field.path: field.name for field in further}
+    names |= {"training": f"training.{length}", OPTIMIZER: f"{OPTIMIZER}.name"}
     for kind in FOLDERS:
-        chosen = data.get(f"{kind}.name", "")
+        chosen = plugin_of(data.get(f"{kind}.name", ""))
         names |= dict.fromkeys((kind, f"{kind}.name", f"{kind}.options"), f"{kind}.name")
         if chosen in catalog.entries(kind):
             names |= {field.path: field.name for field in option_fields(kind, chosen)}
@@ -158,13 +240,41 @@ def field_at(path: str, data: Typed) -> str | None:
 def has_field(problem: Problem, data: Typed) -> bool:
     """Whether the form can show the fault where it is; an unknown key has no field."""
     known = problem.path.removeprefix("training.") not in NOT_IN_FORM and problem.message != "is not a known field"
-    return known and field_at(problem.path, data) is not None
+    # A path on a host, in a spec for runs by hand; the form knows files of the library only.
+    hidden = problem.path in {f"{kind}.options.{FILE}" for kind in FOLDERS}
+    return known and not hidden and field_at(problem.path, data) is not None
+
+
+def plugin_of(value: str) -> str:
+    """The plugin that a choice means: `mlp`, or `keras_file` of `keras_file=library:3@...`."""
+    return value.partition("=")[0]
+
+
+def with_facts(data: Typed, completed: Mapping[str, Any]) -> dict[str, str]:
+    """What is typed, with the facts of the chosen files out of a document that the library has completed."""
+    filled = dict(data)
+    for kind in FOLDERS:
+        options = _mapping(_mapping(completed.get(kind)).get("options"))
+        filled[f"{kind}.{FACTS}"] = json.dumps(options[FACTS]) if options.get(FACTS) else ""
+        target = f"{kind}.{plugin_of(data.get(f'{kind}.name', ''))}.target"
+        if "target" in options and not filled.get(target):
+            filled[target] = str(options["target"])
+    return filled
 
 
 def _choice(kind: Kind, data: Typed) -> dict[str, Any]:
-    name = data.get(f"{kind}.name", "")
+    name, _, file = data.get(f"{kind}.name", "").partition("=")
     fields = option_fields(kind, name) if name in catalog.entries(kind) else ()
-    return {"name": name, "options": _read(fields, data, f"{kind}.options")}
+    options: dict[str, Any] = {FILE: file, FACTS: _json(data.get(f"{kind}.{FACTS}", ""))} if file else {}
+    given = {key: value for key, value in options.items() if value is not None}
+    return {"name": name, "options": given | _read(fields, data, f"{kind}.options")}
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text) if text else None
+    except ValueError:
+        return None
 
 
 def _training(data: Typed) -> dict[str, Any]:
@@ -176,6 +286,16 @@ def _training(data: Typed) -> dict[str, Any]:
     name = data.get(f"{OPTIMIZER}.name", "") or "rmsprop"
     optimizer = {"name": name, **(_read(optimizer_fields(name), data, OPTIMIZER) if name in OPTIMIZERS else {})}
     return training | {"global_batch": rest.pop("global_batch", None), "optimizer": optimizer} | rest
+
+
+def _keeping(data: Typed) -> dict[str, Any]:
+    """Checkpoints as soon as one of their fields is not as it was, what to go on from, and the formats ticked."""
+    kept = _read(checkpoint_fields(), data, "checkpoint")
+    usual = _read(checkpoint_fields(), {}, "checkpoint")
+    resume = _read(resume_fields(), data, "resume")
+    exported = [name for name in EXPORTS if data.get(f"export.{name}") == "on"]
+    asked = {"checkpoint": kept if kept != usual else None, "resume": resume}
+    return {key: value for key, value in asked.items() if value} | {"export": exported}
 
 
 def _optimizer(data: Typed) -> str:

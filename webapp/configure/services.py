@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from django.db import transaction
+
 from webapp.cluster import admission
-from webapp.jobs import services
+from webapp.jobs import resuming, services
 from webapp.jobs.models import Job
+from webapp.library import offered
 from webapp.teams import access
 from webapp.teams.models import Team, User
+from workers.contract.fitting import check
 from workers.contract.problems import Problem, SpecInvalid
-from workers.contract.spec import JobSpec, check, to_json
+from workers.contract.spec import JobSpec, to_json
 
 
 def submit(*, team: Team, owner: User, spec: JobSpec) -> Job:
@@ -19,9 +23,13 @@ def submit(*, team: Team, owner: User, spec: JobSpec) -> Job:
     """
     access.check_may_write(owner, team)
     problems = _unstorable(spec) or check(spec) or admission.problems(spec)
+    problems = problems or [*offered.problems(spec, team, owner), *resuming.problems(team, spec)]
     if problems:
         raise SpecInvalid(problems)
-    return services.create(team=team, owner=owner, spec=spec)
+    with transaction.atomic():
+        job = services.create(team=team, owner=owner, spec=spec)
+        offered.note_use(spec, job.pk)
+    return job
 
 
 def _unstorable(spec: JobSpec) -> list[Problem]:

@@ -69,6 +69,14 @@ class Summary:
         """Examples that are held out."""
         return self.info.validation_samples(self.spec.training.validation_split)
 
+    @property
+    def examples(self) -> int:
+        """What a job that takes no steps looks at."""
+        held, rest, test = self.validation_samples, self.training_samples, self.info.test_samples
+        if self.spec.kind == "predict":
+            return {"validation": held, "training": rest, "test": test}.get(self.spec.predicted, held + rest + test)
+        return held + test or rest
+
 
 def summarize(checked: Checked) -> Summary | None:
     """What can be said of a spec, also of one with problems; None while its choices cannot be read."""
@@ -92,7 +100,7 @@ def _about(problems: list[Problem], *prefixes: str) -> bool:
 
 def _parameters(spec: JobSpec, info: DatasetInfo) -> int:
     entry = catalog.find("model", spec.model.name)
-    count: int = entry.module.count_parameters(info.shape, info.outputs, entry.parse(spec.model.options))
+    count: int = entry.module.count_parameters(info, entry.parse(spec.model.options))
     return count
 
 
@@ -101,7 +109,9 @@ def _memory(spec: JobSpec, info: DatasetInfo, parameters: int, outlook: Outlook 
     optimizer = spec.training.optimizer
     slots = SLOTS.get(optimizer.name, 2) + bool(optimizer.name == "rmsprop" and optimizer.momentum)
     batch = spec.training.global_batch / layout.replicas * info.features
-    replica = FLOAT_BYTES * ((2 + slots) * parameters + batch)
+    copies = 2 + slots if spec.kind == "train" else 1
+    shards = max(process.shards for process in layout.processes)
+    replica = FLOAT_BYTES * (copies * parameters / shards + batch)
     split = max(process.split for process in layout.processes)
     return Memory(int(replica * split), _device_bytes(outlook))
 

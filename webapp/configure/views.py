@@ -15,6 +15,7 @@ from webapp.configure.fit import unfit
 from webapp.configure.forms import Typed
 from webapp.configure.summary import summarize
 from webapp.jobs.models import Job
+from webapp.library import offered
 from webapp.teams import access
 from webapp.teams.models import Team, User
 from workers.contract.problems import Problem, SpecInvalid
@@ -24,13 +25,22 @@ YAML = "yaml"
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def new(request: HttpRequest, slug: str) -> HttpResponse:
-    """The page; a POST submits what it holds and leads to the job. `?from=<id>` starts from that job."""
+    """The page; a POST submits what it holds and leads to the job.
+
+    `?from=<id>` starts from that job, with `&checkpoint=` goes on from it or, with `&kind=` too, puts it to use;
+    `?dataset=` and `?model=` begin with a choice.
+    """
     team, user = _writable(request, slug)
     if request.method == "POST":
         return _submit(request, team, user)
     source = _source(request)
-    typed = forms.form_from_spec(source.spec_json) if source else forms.blank()
-    checked = check_form(typed)
+    typed = forms.form_from_spec(source.spec_json) if source else _blank(request)
+    if source is not None and request.GET.get("checkpoint"):
+        typed = {**typed, **forms.going_on(source.pk, request.GET["checkpoint"])}
+        if request.GET.get("kind") in forms.USES:
+            typed |= forms.put_to_use(typed, request.GET["kind"])
+    typed = _with_facts(typed, team)
+    checked = check_form(typed, team)
     if source is None:
         typed["name"] = (checked.document or {}).get("name", "")
     view = YAML if request.GET.get("view") == YAML else "form"
@@ -43,39 +53,46 @@ def fields(request: HttpRequest, slug: str) -> HttpResponse:
 
     422 with the problems as JSON when the form has no place for what the text says.
     """
-    _writable(request, slug)
+    team, _ = _writable(request, slug)
     if YAML in request.POST:
-        checked = check_yaml(request.POST[YAML])
+        checked = check_yaml(request.POST[YAML], team)
         typed = forms.form_from_spec(checked.document or {})
         if checked.document is None or not all(forms.has_field(problem, typed) for problem in checked.problems):
             return JsonResponse({"problems": _problems(checked, typed, YAML)}, status=422)
     else:
-        typed = forms.typed_from_post(request.POST.dict())
-        checked = check_form(typed)
-    drawn = page.build(typed, checked.problems, unfit(typed))
-    return render(request, "configure/_form.html", {"page": drawn})
+        typed = _with_facts(forms.typed_from_post(request.POST.dict()), team)
+        checked = check_form(typed, team)
+    files = offered.of_team(team)
+    drawn = page.build(typed, checked.problems, unfit(typed, files), files)
+    return render(request, "configure/_form.html", {"page": drawn, "team": team})
 
 
 @require_POST
 def check(request: HttpRequest, slug: str) -> JsonResponse:
     """`{ok, problems, yaml, summary, unfit, facts, suggested_name}` of what was typed, in the view that is sent."""
     team, _ = _writable(request, slug)
-    view, typed, checked = _posted(request)
+    view, typed, checked = _posted(request, team)
     return JsonResponse(
         {
             "ok": not checked.problems,
             "problems": _problems(checked, typed, view),
             "yaml": checked.yaml,
             "summary": _summary_html(request, team, checked),
-            "unfit": unfit(typed) if view == "form" else {},
+            "unfit": unfit(typed, offered.of_team(team)) if view == "form" else {},
             "facts": page.model_facts(typed),
             "suggested_name": forms.suggest_name(checked.document or {}),
         }
     )
 
 
+def _blank(request: HttpRequest) -> Typed:
+    """The empty form; `?dataset=` and `?model=` choose for it, as the library's pages do."""
+    chosen = {f"{kind}.name": request.GET[kind] for kind in ("dataset", "model") if request.GET.get(kind)}
+    return forms.blank() | chosen
+
+
 def _submit(request: HttpRequest, team: Team, user: User) -> HttpResponse:
-    view, typed, checked = _posted(request)
+    view, typed, checked = _posted(request, team)
     if checked.spec is not None and not checked.problems:
         try:
             job = services.submit(team=team, owner=user, spec=checked.spec)
@@ -90,13 +107,18 @@ def _submit(request: HttpRequest, team: Team, user: User) -> HttpResponse:
     return render(request, "configure/new.html", context | {"refused": True}, status=422)
 
 
-def _posted(request: HttpRequest) -> tuple[str, Typed, Checked]:
+def _posted(request: HttpRequest, team: Team) -> tuple[str, Typed, Checked]:
     """Which of the two views was sent, what stands in the form, and what the contract says of it."""
     if request.POST.get("view") == YAML:
-        checked = check_yaml(request.POST.get(YAML, ""))
+        checked = check_yaml(request.POST.get(YAML, ""), team)
         return YAML, forms.form_from_spec(checked.document or {}), checked
-    typed = forms.typed_from_post(request.POST.dict())
-    return "form", typed, check_form(typed)
+    typed = _with_facts(forms.typed_from_post(request.POST.dict()), team)
+    return "form", typed, check_form(typed, team)
+
+
+def _with_facts(typed: Typed, team: Team) -> dict[str, str]:
+    """What is typed, with what the library knows of the chosen files, whatever the browser said of them."""
+    return forms.with_facts(typed, offered.complete(forms.spec_from_form(typed), team))
 
 
 def _writable(request: HttpRequest, slug: str) -> tuple[Team, User]:
@@ -117,9 +139,10 @@ def _source(request: HttpRequest) -> Job | None:
 def _context(
     team: Team, typed: Typed, checked: Checked, *, view: str, text: str | None = None, source: Job | None = None
 ) -> dict[str, Any]:
+    files = offered.of_team(team)
     return {
         "team": team,
-        "page": page.build(typed, checked.problems, unfit(typed)),
+        "page": page.build(typed, checked.problems, unfit(typed, files), files),
         "view": view,
         "yaml": checked.yaml if text is None else text,
         "summary": summarize(checked),

@@ -73,6 +73,7 @@ def environment(home: Path) -> dict[str, str]:
         "HTTPS": "0",
         "ALLOWED_HOSTS": "127.0.0.1,localhost",
         "LOCKSTEP_HOST": os.environ.get("LOCKSTEP_HOST", "this-machine"),
+        "LOCKSTEP_STORE": os.environ.get("LOCKSTEP_STORE", str(home / "store")),
         "LOCKSTEP_RUNS": os.environ.get("LOCKSTEP_RUNS", str(home / "runs")),
         "LOCKSTEP_END_WITH_HOST": "1",
         "PYTHONUNBUFFERED": "1",

@@ -67,6 +67,38 @@ export class Curves {
     return low === high ? [low - 0.5, high + 0.5] : [low, high];
   }
 
+  /** Finer points of what a zoom shows, for curves of which only a part is here; an older question is dropped. */
+  async refine(axis, range, hidden) {
+    this.coarse();
+    this.abort = new AbortController();
+    const metrics = [...this.metrics].filter(([, state]) => state === "loaded").map(([metric]) => metric);
+    const zoomed = [...this.jobs.values()].filter((job) => !hidden.has(keyOf(job.id)) && metrics.some((one) => job.set.get(one)?.thinned));
+    if (!zoomed.length) return;
+    const windows = zoomed.map((job) => {
+      const guide = metrics.map((one) => job.set.get(one)).find((series) => series?.steps.length);
+      const [first, last] = range.map((x) => job.scale.stepAt(x, axis, guide));
+      return `${job.id}:${Math.max(0, Math.floor(first))}:${Math.max(0, Math.ceil(last))}`;
+    });
+    const query = `jobs=${zoomed.map((job) => job.id).join(",")}&metrics=${metrics.map(encodeURIComponent).join(",")}&windows=${windows.join(",")}`;
+    try {
+      const answer = await fetchJson(`${this.url}?${query}`, this.abort.signal);
+      for (const one of answer.series) {
+        const job = this.jobs.get(one.job);
+        const series = job.set.get(one.name);
+        if (series?.thinned) series.refine({ ...one, times: one.times.map((time) => time + job.origin) });
+      }
+      this.listeners.onPoints(metrics);
+    } catch (error) {
+      if (error.name !== "AbortError") this.listeners.onTrouble(error.message);
+    }
+  }
+
+  /** Forget the finer points of an earlier zoom. */
+  coarse() {
+    this.abort?.abort();
+    for (const job of this.jobs.values()) for (const series of job.set.all.values()) series.finest = null;
+  }
+
   /** One line a job for the chart of `metric`. */
   lines(metric, { axis, range, hidden }) {
     const found = [];

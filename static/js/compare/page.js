@@ -49,6 +49,7 @@ function start() {
   }
   const results = new Results(part("#results"), () => `${page.dataset.table}${location.search}`, () => fillSwatches(page));
   bindControls(view, results);
+  bindZoom(view, curves);
   listen(view, curves, results);
 }
 
@@ -103,6 +104,15 @@ function bindControls(view, results) {
     view.setSmooth(smooth);
     view.setAxis(axis);
     results.refreshSoon(0);
+  });
+}
+
+function bindZoom(view, curves) {
+  let due = 0;
+  view.addEventListener("zoom", () => {
+    clearTimeout(due);
+    curves.coarse();
+    if (view.range) due = window.setTimeout(() => curves.refine(view.axis, view.range, view.hidden), 150);
   });
 }
 

@@ -8,6 +8,7 @@ import { HeatStrip } from "../charts/heat.js";
 import { replicaLines, straggler } from "./replicas.js";
 
 const HELPERS = new Set(["epoch", "samples_seen"]);
+const INSTEAD = ["mean_absolute_error", "perplexity", "reconstruction_error", "generator_loss"];
 
 export class JobCharts {
   /**
@@ -48,7 +49,7 @@ export class JobCharts {
 
   /** One sentence stands for the whole grid while there is nothing to draw and nothing is about to come. */
   blank() {
-    const still = ["queued", "succeeded", "failed", "cancelled"].includes(this.message.state);
+    const still = ["queued", "paused", "succeeded", "failed", "cancelled"].includes(this.message.state);
     const some = [...this.set.all.values()].some((series) => series.values.length);
     this.grid.parentElement.classList.toggle("is-blank", still && !some);
   }
@@ -147,12 +148,11 @@ export class JobCharts {
     }
   }
 
-  // Accuracy and mean absolute error stand for one another: only the one that is reported has a place.
+  // What other tasks report stands in for accuracy: only what is reported has a place.
   _options() {
     const has = (name) => [name, `val_${name}`, `test_${name}`].some((one) => this.set.get(one)?.values.length);
-    const regression = has("mean_absolute_error") && !has("accuracy");
-    this.grid.querySelector('[data-chart="mean_absolute_error"]').hidden = !has("mean_absolute_error");
-    this.grid.querySelector('[data-chart="accuracy"]').hidden = regression;
+    for (const name of INSTEAD) this.grid.querySelector(`[data-chart="${name}"]`).hidden = !has(name);
+    this.grid.querySelector('[data-chart="accuracy"]').hidden = !has("accuracy") && INSTEAD.some(has);
   }
 
   _nothing(panel) {

@@ -17,7 +17,7 @@ export class TabIcon {
 
   show(message) {
     const share = Math.floor(message.progress * 50) / 50;
-    const running = ["running", "stopping"].includes(message.state) && message.step > 0;
+    const running = ["running", "pausing", "paused", "stopping"].includes(message.state) && message.step > 0;
     const lead = running ? percent(message.progress, 0) : message.state_label;
     const title = `${lead} · ${message.name} · Lockstep`;
     if (document.title !== title) document.title = title;

@@ -2,17 +2,19 @@
 // The live job page: wires the job's message, series and logs to what is on the page.
 
 import { badge } from "../socket.js";
-import { keepTimes } from "../format.js";
+import { integer, keepTimes } from "../format.js";
 import { SeriesSet } from "../charts/series.js";
 import { View } from "../charts/view.js";
 import { announce, toast } from "../toast.js";
-import { bindCopy, bindStop } from "./actions.js";
+import { bindCopy, bindStop, bindVerb } from "./actions.js";
 import { JobCharts } from "./charts.js";
+import { showCheckpoints } from "./checkpoints.js";
 import { Feed } from "./feed.js";
 import { TabIcon } from "./icon.js";
 import { Logs } from "./logs.js";
 import { showProcesses } from "./processes.js";
 import { pageData } from "./request.js";
+import { showResults } from "./results.js";
 import { ENDED, Strip } from "./strip.js";
 import { Tabs } from "./tabs.js";
 import { Timeline } from "./timeline.js";
@@ -23,6 +25,7 @@ const part = (selector) => /** @type {HTMLElement} */ (page.querySelector(select
 let message = pageData("job-message");
 let tab = "charts";
 
+const verbs = /** @type {HTMLFormElement[]} */ ([...page.querySelectorAll("form[data-verb]")]);
 const set = new SeriesSet();
 const view = new View(fromAddress());
 const strip = new Strip(page, announce);
@@ -33,7 +36,10 @@ const charts = new JobCharts(part(".chart-grid"), pageData("job-figures"), set, 
 
 function showMessage(newer) {
   if (newer.revision < message.revision) return;
+  // An attempt that goes on from a checkpoint has cut the curves there.
+  const cut = newer.segment !== message.segment;
   message = newer;
+  if (cut) feed.load();
   strip.show(message);
   icon.show(message);
   charts.setMessage(message);
@@ -44,12 +50,27 @@ function showMessage(newer) {
     stop.hidden = ENDED.has(message.state);
     stop.disabled = !message.can_stop;
   }
+  showVerbs();
   showTab();
+}
+
+function showVerbs() {
+  const may = { pause: message.can_pause, resume: message.can_resume, save: message.can_save };
+  for (const form of verbs) form.hidden = !may[form.dataset.verb];
+  const words = (verb) => verbs.find((form) => form.dataset.verb === verb)?.querySelector("[data-words]");
+  const [resume, save] = [words("resume"), words("save")];
+  if (resume) resume.textContent = `Resume from step ${integer(message.going_on_from)}`;
+  if (save) save.textContent = message.saving ? "Saving…" : "Checkpoint now";
+  save?.closest("button").toggleAttribute("disabled", message.saving);
+  const count = page.querySelector("[data-count=checkpoints]");
+  if (count) count.textContent = String(message.checkpoints.length);
 }
 
 // Tables behind a closed tab are not worth a redraw; they are drawn when it opens.
 function showTab() {
+  if (tab === "charts" && message.kind !== "train") showResults(part("#panel-charts"), message);
   if (tab === "replicas") showProcesses(part("#panel-replicas"), message, set);
+  if (tab === "checkpoints") showCheckpoints(part("#panel-checkpoints"), message);
   if (tab === "events") timeline.show(message, set);
 }
 
@@ -100,6 +121,7 @@ addEventListener("popstate", () => {
 });
 const stop = document.querySelector("#stop");
 if (stop) bindStop(stop, document.querySelector("#stop-dialog"), toast);
+for (const form of verbs) bindVerb(form, toast, showMessage);
 bindCopy(part("#copy-spec"), part("#spec-text"));
 keepTimes();
 showMessage(message);

@@ -31,6 +31,9 @@ export function showProcesses(panel, message, set) {
   }
   const replicas = panel.querySelector("[data-replicas] tbody");
   replicas.replaceChildren();
+  // Only a model that is split over devices says what each of them keeps.
+  const split = message.replica_info.some((one) => typeof one.weight_bytes === "number");
+  panel.querySelector("[data-weight-bytes]").hidden = !split;
   for (const one of message.replica_info) {
     const row = replicas.insertRow();
     cell(row, String(one.replica), "number");
@@ -39,6 +42,7 @@ export function showProcesses(panel, message, set) {
     cell(row, readable(set.get("utilization", one.replica)?.last, "%"), "number");
     cell(row, readable(set.get("memory", one.replica)?.last, "bytes"), "number");
     cell(row, one.gauge === "device" ? "the device" : "its process");
+    if (split) cell(row, readable(one.weight_bytes ?? undefined, "bytes"), "number");
   }
   for (const [name, list] of [["processes", message.processes], ["replicas", message.replica_info]]) {
     panel.querySelector(`[data-${name}]`).hidden = !list.length;

@@ -13,6 +13,13 @@ function put(root, field, text) {
   }
 }
 
+const INSTEAD = {
+  mean_absolute_error: "Absolute error",
+  perplexity: "Perplexity",
+  reconstruction_error: "Error",
+  generator_loss: "Generator loss",
+};
+
 export class Strip {
   /** @param {HTMLElement} page @param {(text: string) => void} announce */
   constructor(page, announce) {
@@ -27,18 +34,27 @@ export class Strip {
     this.message = message;
     const { page } = this;
     page.dataset.state = message.state;
+    page.toggleAttribute("data-begun", message.step > 0);
     this._badges(message);
     put(page, "phase_text", capital(message.phase_text));
-    put(page, "eta", ENDED.has(message.state) ? "–" : duration(message.eta_seconds));
+    put(page, "eta", ENDED.has(message.state) || message.state === "paused" ? "–" : duration(message.eta_seconds));
     put(page, "throughput", compact(message.throughput));
     put(page, "step_time", readable(parse(message.step_time), "s"));
     put(page, "loss", number(message.latest.loss));
-    put(page, "accuracy", message.latest.accuracy === undefined ? "–" : percent(message.latest.accuracy));
+    this._metric(message.latest);
     put(page, "epoch", message.epochs ? `${integer(message.epoch)} / ${integer(message.epochs)}` : integer(message.epoch));
     this._progress(message);
     this._failure(message);
     this._clock();
     if (before && before.state !== message.state) this.announce(`${message.name}: ${message.state_label}. ${message.cause || message.phase_text}`);
+  }
+
+  // What tells best how good the model is: accuracy, or what its task reports instead.
+  _metric(latest) {
+    const name = Object.keys(INSTEAD).find((one) => latest[one] !== undefined);
+    put(this.page, "metric_label", name ? INSTEAD[name] : "Accuracy");
+    const accuracy = latest.accuracy === undefined ? "–" : percent(latest.accuracy);
+    put(this.page, "accuracy", name ? number(latest[name]) : accuracy);
   }
 
   _badges(message) {
@@ -71,10 +87,12 @@ export class Strip {
   _clock() {
     const { message } = this;
     if (!message) return;
+    const resting = !message.started && message.earlier_seconds > 0;
     const from = Date.parse(message.started ?? message.created);
-    const to = message.ended ? Date.parse(message.ended) : Date.now();
-    put(this.page, "elapsed", duration(Math.max(0, Math.round((to - from) / 1000))));
-    put(this.page, "elapsed_label", message.started ? "Elapsed" : "Waiting");
+    const to = Date.parse(message.ended ?? message.paused ?? "") || Date.now();
+    const now = resting ? 0 : Math.max(0, Math.round((to - from) / 1000));
+    put(this.page, "elapsed", duration(now + Math.round(message.earlier_seconds)));
+    put(this.page, "elapsed_label", message.started || resting ? "Elapsed" : "Waiting");
   }
 }
 

@@ -39,6 +39,8 @@ export class Timeline {
       ...at(message.created, `Submitted by ${message.owner}`, "queued"),
       ...at(message.started, `${processes} sent to ${hosts(message)}`, "starting"),
       ...at(message.first_step, "First step finished", "running"),
+      ...at(message.paused, message.state_label, "paused"),
+      ...message.checkpoints.flatMap((one) => at(one.created, `Checkpoint at step ${integer(one.step)} (${bytes(one.bytes)})`, "running")),
       ...at(message.ended, ending(message), message.state),
       ...this.phases.filter((phase) => phase.text),
       ...evaluations(set),

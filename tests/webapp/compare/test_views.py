@@ -26,6 +26,14 @@ def jobs(team: Team, alice: User, seed_spec: dict[str, Any]) -> list[Job]:
     return made
 
 
+def test_each_job_is_read_within_its_own_window(client: Client, alice: User, jobs: list[Job]) -> None:
+    client.force_login(alice)
+    first, second = (job.pk for job in jobs)
+    windows = f"{first}:2:2,{second}:2:9,nonsense,{first}:x:y"
+    answer = client.get(f"/t/vision/compare/data?jobs={_ids(jobs)}&metrics=loss&windows={windows}").json()
+    assert {one["job"]: one["steps"] for one in answer["series"]} == {first: [2], second: [2, 3]}
+
+
 def _ids(jobs: list[Job]) -> str:
     return ",".join(str(job.pk) for job in jobs)
 

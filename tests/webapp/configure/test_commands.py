@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 import yaml
 from django.core.management import CommandError, call_command
+from django.utils import timezone
 
 from tests.webapp.cluster.hosts import hear
+from tests.webapp.jobs import scene
 from webapp.jobs import services, waiting
-from webapp.jobs.models import Job, State
+from webapp.jobs.models import Checkpoint, Job, State
 from webapp.teams.models import Team, User
 
 
@@ -132,6 +134,19 @@ def test_it_stops_a_job_once(team: Team, alice: User, rita: User, document: Path
 
 
 @pytest.mark.parametrize("given", ["99", "abc", "-1", "9" * 30])
-@pytest.mark.parametrize("command", ["show", "stop"])
+@pytest.mark.parametrize("command", ["show", "stop", "pause", "resume"])
 def test_it_says_how_to_find_an_unknown_job(db: None, command: str, given: str) -> None:
     assert "manage.py jobs" in refused(command, "--", given)
+
+
+def test_it_pauses_and_resumes_a_job(team: Team, alice: User, rita: User, document: Path) -> None:
+    run("submit", str(document))
+    job = Job.objects.get()
+    assert "nothing to pause" in refused("pause", job.pk)
+    attempt = scene.launch(job, "h1")
+    assert "may not change" in refused("pause", job.pk, "--user", "rita")
+    assert f"job {job.pk} pausing" in run("pause", job.pk)
+    assert "cannot go on" in refused("resume", job.pk)
+    Checkpoint.objects.create(job=job, attempt=attempt, name="step-7", step=7, stored=timezone.now())
+    Job.objects.update(state=State.PAUSED)
+    assert "queued (resumes from step 7)" in run("resume", job.pk)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from webapp.configure import forms
 from workers.contract import catalog
 from workers.contract.optimizers import OPTIMIZERS
-from workers.contract.problems import Problem
+from workers.contract.problems import Problem, SpecInvalid
 from workers.contract.spec import parse
 
 
@@ -34,7 +34,7 @@ def test_a_form_made_of_a_spec_gives_the_same_spec_again(seed_spec: dict[str, An
 
 @pytest.mark.parametrize("kind", list(catalog.FOLDERS))
 def test_every_plugin_of_the_menu_survives_form_and_spec_with_its_defaults(kind: catalog.Kind) -> None:
-    for name, entry in catalog.entries(kind).items():
+    for name, entry in forms.offered(kind).items():
         typed = forms.blank() | {f"{kind}.name": name}
         options = forms.spec_from_form(typed)[kind]["options"]
         assert entry.parse(options) == entry.options()
@@ -69,6 +69,7 @@ def test_a_list_of_floats_comes_back_exactly(values: list[float]) -> None:
     assert field.read(field.write(values)) == values
 
 
+@settings(deadline=None)
 @given(st.text(max_size=30))
 def test_whatever_is_typed_into_any_field_never_breaks_the_form(text: str) -> None:
     typed = dict.fromkeys(forms.blank(), text)
@@ -97,6 +98,9 @@ def test_what_is_no_number_stays_as_it_was_typed_and_is_refused_at_its_path() ->
         ("training.clip", "training.clip.value"),
         ("training.aggregation", "training.aggregation.method"),
         ("training.aggregation.micro_batches", "training.aggregation.micro_batches"),
+        ("training.schedule", "training.schedule.kind"),
+        ("training.early_stopping", "training.early_stopping.patience"),
+        ("training.class_weights.0", "training.class_weights"),
         ("training", "training.epochs"),
         ("nothing.here", None),
         ("", None),
@@ -119,6 +123,41 @@ def test_a_group_of_fields_comes_back_as_it_was(seed_spec: dict[str, Any]) -> No
 
 def test_a_group_that_nobody_filled_in_is_left_out() -> None:
     assert "clip" not in forms.spec_from_form(forms.blank())["training"]
+
+
+def test_the_options_of_the_loss_come_back_as_they_were(seed_spec: dict[str, Any]) -> None:
+    training = seed_spec["training"] | {
+        "schedule": {"kind": "step", "every_steps": 100, "factor": 0.5},
+        "label_smoothing": 0.1,
+        "class_weights": {0: 1.0, 3: 2.5},
+        "early_stopping": {"patience": 3, "metric": "val_accuracy"},
+    }
+    spec = parse(seed_spec | {"training": training})
+    typed = forms.form_from_spec(spec.to_dict())
+    assert typed["training.class_weights"] == "0: 1.0, 3: 2.5"
+    assert parse(forms.spec_from_form(typed)).training == spec.training
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("0: 1, 1: 2.5", {"0": 1, "1": 2.5}),
+        ("{0: 1}", {"0": 1}),
+        ("balanced", "balanced"),
+        ("", None),
+        ("0: 1, 0: 2", "0: 1, 0: 2"),
+        ("0=1", "0=1"),
+        ("0:", "0:"),
+    ],
+)
+def test_class_weights_are_typed_as_pairs(text: str, value: Any) -> None:
+    assert forms.training_fields()["class_weights"].read(text) == value
+
+
+def test_nobody_stops_early_who_did_not_ask() -> None:
+    training = forms.spec_from_form(forms.blank())["training"]
+    assert "early_stopping" not in training
+    assert "class_weights" not in training
 
 
 def test_an_unknown_key_has_no_field_to_be_shown_at() -> None:
@@ -148,3 +187,60 @@ def test_a_spec_of_a_plugin_that_is_gone_keeps_its_name_in_the_form() -> None:
     typed = forms.form_from_spec({"dataset": {"name": "gone", "options": {"a": 1}}})
     assert typed["dataset.name"] == "gone"
     assert forms.spec_from_form(typed)["dataset"]["name"] == "gone"
+
+
+KEPT: list[dict[str, Any]] = [
+    {},
+    {"checkpoint": {"every_steps": 50, "keep": 2}},
+    {"checkpoint": {"every_minutes": 2.5, "keep": 5, "best": "val_loss"}},
+    {"resume": {"job": 12, "checkpoint": "step-50"}},
+    {"export": ["saved_model"]},
+    {"export": ["keras", "saved_model"], "checkpoint": {"every_steps": 1, "keep": 1}},
+]
+
+
+@pytest.mark.parametrize("kept", KEPT)
+def test_what_is_kept_survives_form_and_spec(seed_spec: dict[str, Any], kept: dict[str, Any]) -> None:
+    spec = parse({**seed_spec, **kept})
+    typed = forms.form_from_spec(spec.to_dict())
+    again = parse(forms.spec_from_form(forms.typed_from_post(typed)))
+    assert (again.checkpoint, again.resume, again.export) == (spec.checkpoint, spec.resume, spec.export)
+
+
+@pytest.mark.parametrize("kind", forms.USES)
+def test_a_job_that_takes_no_steps_survives_form_and_spec(seed_spec: dict[str, Any], kind: str) -> None:
+    typed = forms.form_from_spec(seed_spec) | forms.going_on(7, "step-20")
+    typed |= forms.put_to_use(typed, kind) | {"predict.split": "validation"}
+    document = forms.spec_from_form(forms.typed_from_post(typed))
+    assert document["training"] == {
+        "global_batch": 128, "validation_split": 0.2, "seed": 1, "mixed_precision": "none",
+    }  # fmt: skip
+    assert ("export" in document, "predict" in document) == (kind == "export", kind == "predict")
+    spec = parse(document)
+    assert (spec.kind, spec.name, spec.total_steps) == (kind, f"{kind} {seed_spec['name']}", 0)
+    assert parse(forms.spec_from_form(forms.form_from_spec(spec.to_dict()))) == spec
+
+
+def test_what_takes_no_steps_is_not_put_on_parameter_servers(seed_spec: dict[str, Any]) -> None:
+    typed = forms.form_from_spec({**seed_spec, "strategy": {"name": "parameter_server"}})
+    assert forms.put_to_use(typed, "evaluate")["strategy.name"] == "mirrored"
+
+
+@pytest.mark.parametrize(
+    ("typed", "path"),
+    [
+        ({"kind": "fly"}, "kind"),
+        ({"kind": "predict", "predict.split": "test"}, "predict.split"),
+        ({"checkpoint.keep": "5"}, "checkpoint"),
+        ({"checkpoint.every_steps": "0"}, "checkpoint.every_steps"),
+        ({"resume.job": "12"}, "resume.checkpoint"),
+        ({"export.keras": "off"}, "export"),
+    ],
+)
+def test_what_is_kept_wrongly_is_shown_beside_its_field(typed: dict[str, str], path: str) -> None:
+    given = forms.blank() | typed
+    with pytest.raises(SpecInvalid) as error:
+        parse(forms.spec_from_form(given))
+    [problem] = error.value.problems
+    assert problem.path == path
+    assert forms.has_field(problem, given)

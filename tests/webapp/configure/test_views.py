@@ -5,19 +5,31 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import yaml
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
+from tests.webapp.jobs import scene
 from webapp.cluster import hearing
 from webapp.configure import forms
-from webapp.jobs.models import Job
+from webapp.jobs.models import Checkpoint, Job
 from webapp.jobs.services import create
 from webapp.teams.models import Team, User
-from workers.contract.inventory import DeviceInfo, Inventory
+from workers.contract.inventory import DeviceInfo, Inventory, SelfTest
 from workers.contract.spec import parse
 
 pytestmark = pytest.mark.django_db
 NEW = "/t/vision/jobs/new/"
+TABLE = {
+    "kind": "csv",
+    "samples": 200,
+    "bytes": 1000,
+    "sha256": "0" * 64,
+    "parts": [{"name": "passwd", "samples": 200, "complete": 200, "bytes": 1000}],
+    "columns": [{"name": "x", "type": "number"}, {"name": "y", "type": "boolean", "values": ["false", "true"]}],
+}
+"""Facts that somebody made up."""
 
 
 @pytest.fixture(autouse=True)
@@ -185,6 +197,22 @@ def test_check_says_which_values_do_not_fit(member: Client) -> None:
     assert set(answer["unfit"]["strategy.name"]) == {"tpu"}
 
 
+def test_the_form_disables_what_failed_in_the_self_test_of_every_host(member: Client) -> None:
+    failed = {"mirrored/mean/none/xla": "XLA said no.", "mirrored/mean/float16/plain": "Half is not enough."}
+    failed |= {"mirrored/sum/none/plain": "It does not add up.", "central_storage/mean/none/plain": "Nobody home."}
+    hear(selftest=SelfTest(key="k", passed=("mirrored/mean/none/plain",), failures=failed))
+    unfit = member.post(f"{NEW}check", typed(strategy__name="mirrored")).json()["unfit"]
+    assert unfit["training.jit"] == {"on": "failed in the self-test of h: XLA said no"}
+    assert unfit["training.mixed_precision"] == {"float16": "failed in the self-test of h: Half is not enough"}
+    assert unfit["training.aggregation.method"] == {"sum": "failed in the self-test of h: It does not add up"}
+    assert unfit["strategy.name"]["central_storage"] == "failed in the self-test of h: Nobody home"
+    page = member.get(NEW).content.decode()
+    assert 'name="training.jit" disabled' in page
+    assert "Failed in the self-test of h: XLA said no" in page
+    [refused] = member.post(f"{NEW}check", typed(training__jit="on")).json()["problems"]
+    assert (refused["field"], refused["remedy"]) == ("training.jit", "Switch it off")
+
+
 def test_check_shows_the_effective_learning_rate_of_a_sum(member: Client) -> None:
     hear()
     answer = member.post(f"{NEW}check", typed(training__aggregation__method="sum")).json()
@@ -208,6 +236,23 @@ def test_a_file_of_one_host_is_refused_and_stays_yaml(member: Client, seed_spec:
         [problem] = answer.json()["problems"]
         assert problem["path"] == "training.initial_model"
         assert "python -m workers.training" in problem["remedy"]
+
+
+@pytest.mark.parametrize("facts", [{}, {"facts": TABLE}])
+def test_data_in_a_file_of_one_host_is_refused_and_stays_yaml(
+    facts: dict[str, Any], member: Client, seed_spec: dict[str, Any]
+) -> None:
+    seed_spec["dataset"] = {"name": "csv", "options": {"file": "/etc/passwd", "target": "y", **facts}}
+    text = yaml.safe_dump(seed_spec)
+    for address in ("fields", "check"):
+        answer = member.post(f"{NEW}{address}", {"yaml": text, "view": "yaml"})
+        [problem] = answer.json()["problems"]
+        assert problem["path"] == "dataset.options.file"
+        assert "python -m workers.training" in problem["remedy"]
+
+
+def test_the_form_offers_no_data_that_only_a_host_can_open(member: Client) -> None:
+    assert 'value="csv"' not in member.get(NEW).content.decode()
 
 
 def test_yaml_becomes_the_form_that_says_the_same(member: Client, seed_spec: dict[str, Any]) -> None:
@@ -266,3 +311,61 @@ def test_a_yaml_that_would_multiply_itself_is_refused_unread(member: Client) -> 
     )
     answer = member.post(f"{NEW}check", {"view": "yaml", "yaml": bomb}).json()
     assert "has an alias at line 2" in answer["problems"][0]["message"]
+
+
+def test_it_goes_on_from_a_checkpoint_under_another_strategy(
+    member: Client, team: Team, bob: User, seed_spec: dict[str, Any]
+) -> None:
+    job = scene.queue(team, bob, seed_spec)
+    attempt = scene.launch(job, "h")
+    Checkpoint.objects.create(job=job, attempt=attempt, name="step-5", step=5, stored=timezone.now())
+    shown = member.get(NEW, {"from": job.pk, "checkpoint": "step-5"}).content.decode()
+    assert f'name="resume.job" value="{job.pk}"' in shown
+    assert 'name="resume.checkpoint" value="step-5"' in shown
+    sent = forms.form_from_spec(job.spec_json) | forms.going_on(job.pk, "step-5") | {"strategy.name": "one_device"}
+    answer = member.post(NEW, sent | {"view": "form"})
+    assert answer.status_code == 303
+    made = Job.objects.newest_first()[0]
+    assert (made.strategy, made.resume_step) == ("one_device", 5)
+
+
+def test_it_names_the_checkpoint_that_would_do(
+    member: Client, team: Team, bob: User, seed_spec: dict[str, Any]
+) -> None:
+    job = scene.queue(team, bob, seed_spec)
+    attempt = scene.launch(job, "h")
+    Checkpoint.objects.create(job=job, attempt=attempt, name="step-5", step=5, stored=timezone.now())
+    sent = forms.form_from_spec(job.spec_json) | forms.going_on(job.pk, "step-9") | {"view": "form"}
+    answer = member.post("/t/vision/jobs/new/check", sent).json()
+    [problem] = answer["problems"]
+    assert problem["field"] == "resume.checkpoint"
+    assert problem["remedy"] == f"The newest that fits is step-5 of job {job.pk}"
+
+
+@pytest.mark.parametrize("kind", forms.USES)
+def test_it_puts_a_checkpoint_to_use(
+    member: Client, team: Team, bob: User, seed_spec: dict[str, Any], kind: str
+) -> None:
+    job = scene.queue(team, bob, seed_spec)
+    attempt = scene.launch(job, "h")
+    Checkpoint.objects.create(job=job, attempt=attempt, name="step-5", step=5, stored=timezone.now())
+    shown = member.get(NEW, {"from": job.pk, "checkpoint": "step-5", "kind": kind}).content.decode()
+    assert f'name="kind" value="{kind}" checked' in shown
+    typed = forms.form_from_spec(job.spec_json) | forms.going_on(job.pk, "step-5")
+    answer = member.post(NEW, typed | forms.put_to_use(typed, kind) | {"view": "form"})
+    assert answer.status_code == 303
+    made = Job.objects.newest_first()[0]
+    assert (made.kind, made.total_steps, made.step, made.resume_step) == (kind, 0, 0, None)
+    assert made.resume_checkpoint is not None
+    page = member.get(reverse("job", args=[made.pk])).content.decode()
+    assert "Results" in page
+    assert "tab-checkpoints" not in page
+    assert member.get("/t/vision/compare/", {"jobs": made.pk}).status_code == 200
+
+
+def test_it_asks_for_a_checkpoint_where_none_is_named(member: Client, seed_spec: dict[str, Any]) -> None:
+    typed = forms.blank() | {"kind": "evaluate", "view": "form"}
+    [problem] = member.post("/t/vision/jobs/new/check", typed).json()["problems"]
+    assert problem["field"] == "resume.job"
+    assert problem["message"] == "is missing, and a job to evaluate needs the weights of a checkpoint"
+    assert problem["remedy"] == "Train one first: no stored checkpoint fits this model and dataset"

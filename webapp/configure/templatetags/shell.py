@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from django import template
@@ -52,3 +53,9 @@ def initials(user: Any) -> str:
     """Two letters for the user menu."""
     words = (user.get_full_name() or user.get_username()).replace(".", " ").replace("_", " ").split()
     return "".join(word[0] for word in words[:2]).upper() or "?"
+
+
+@register.filter
+def typed_at(typed: Mapping[str, str], name: str) -> str:
+    """What stands in a field whose name has dots."""
+    return typed.get(name, "")
