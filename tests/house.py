@@ -52,6 +52,7 @@ class House:
             "ALLOWED_HOSTS": "127.0.0.1",
             "LOCKSTEP_HOST": host,
             "LOCKSTEP_RUNS": str(folder / "runs"),
+            "LOCKSTEP_STORE": str(folder / "store"),
             "LOCKSTEP_OFFLINE": "1",
             "STATIC_ROOT": str(folder / "no-static"),
             "PYTHONUNBUFFERED": "1",

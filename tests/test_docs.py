@@ -4,17 +4,27 @@ from __future__ import annotations
 
 import importlib.util
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 import yaml
 
+from workers.contract.library import Preview
 from workers.contract.spec import parse
 
 ROOT = Path(__file__).resolve().parent.parent
-spec = importlib.util.spec_from_file_location("generate", ROOT / "docs" / "generate.py")
-assert spec is not None and spec.loader is not None
-generate = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(generate)
+
+
+def program(name: str) -> ModuleType:
+    """A program of docs/, which is no package."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / f"{name}.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+generate, glimpses = program("generate"), program("glimpses")
 COMMANDS = sorted(path.stem for path in ROOT.glob("webapp/*/management/commands/[a-z]*.py"))
 
 
@@ -48,3 +58,9 @@ def test_the_readme_names_its_two_commands() -> None:
 def test_compose_names_the_services_of_the_readme() -> None:
     services = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
     assert {"web", "control", "ingest", "host", "redis", "postgres"} <= set(services)
+
+
+def test_what_is_shown_of_built_in_data_is_what_it_holds() -> None:
+    for name in (*glimpses.NAMES, "tiny_text"):
+        shown = Preview.model_validate_json((glimpses.FOLDER / f"{name}.json").read_bytes())
+        assert shown == glimpses.glimpse(name), "run `make docs`"

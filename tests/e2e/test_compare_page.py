@@ -92,6 +92,30 @@ def test_it_grows_with_running_jobs(server: Server, page: Page) -> None:
     expect(page.locator(f'#results tr[data-job="{jobs[0]}"]')).to_contain_text("0.01000", timeout=15_000)
 
 
+def test_it_fetches_finer_points_of_each_job_when_zoomed(server: Server, page: Page) -> None:
+    code = (
+        "def long(name):\n"
+        "    made, t0 = job(name, 'succeeded', step=200000, first_step=timezone.now(), ended=timezone.now())\n"
+        "    steps = list(range(1, 200001))\n"
+        "    points(made, t0, 'loss', steps, [1.0 + s % 7 for s in steps])\n"
+        "    return made.pk\n"
+        "show([long('one'), long('two')])"
+    )
+    _open(page, server, server.ask(SCENE + code))
+    _lines(page, 2)
+    box = page.locator(f"{LOSS} .nsewdrag").first.bounding_box()
+    assert box is not None
+    with page.expect_response(lambda response: "windows=" in response.url):
+        page.mouse.move(box["x"] + box["width"] * 0.500, box["y"] + 50)
+        page.mouse.down()
+        page.mouse.move(box["x"] + box["width"] * 0.505 + 20, box["y"] + 60, steps=8)
+        page.mouse.up()
+    apart = f"{_plot()}.map(line => (line.x.at(-1) - line.x[0]) / line.x.length)"
+    _until(page, f"{apart}.every(steps => steps < 30)")
+    page.get_by_role("button", name="Reset zoom").click()
+    _until(page, f"{apart}.every(steps => steps > 90)")
+
+
 def test_it_says_what_differs_and_who_won(server: Server, page: Page) -> None:
     jobs = server.ask(PAIR)
     _open(page, server, jobs)

@@ -219,7 +219,7 @@ def test_it_stops_a_job_after_one_question(server: Server, page: Page) -> None:
     _open(page, server, pk)
     page.locator("#stop").click()
     dialog = page.locator("#stop-dialog")
-    expect(dialog).to_contain_text("weights are lost")
+    expect(dialog).to_contain_text("since its last checkpoint is lost")
     dialog.get_by_role("button", name="Keep it running").click()
     expect(dialog).to_be_hidden()
     page.locator("#stop").click()

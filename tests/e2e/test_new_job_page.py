@@ -13,10 +13,12 @@ pytestmark = pytest.mark.browser
 
 HOST = """
 from webapp.cluster import hearing
-from workers.contract.inventory import DeviceInfo, Inventory
+from workers.contract.inventory import DeviceInfo, Inventory, SelfTest
 devices = tuple(DeviceInfo(kind="cpu", index=index, name=f"cpu {index}", memory_bytes=2**32) for index in range(2))
 hearing.hear_host(Inventory(host="box", address="127.0.0.1", cores=2, memory_bytes=2**33, devices=devices,
-    unavailable={"mnist": "MNIST is not on this host. Put it there."}))
+    unavailable={"mnist": "MNIST is not on this host. Put it there."},
+    selftest=SelfTest(key="k", failures={"mirrored/mean/none/xla": "It took too long.",
+        "mirrored/mean/bfloat16/plain": "It took too much."})))
 from datetime import timedelta
 Host.objects.update(heard=Host.objects.get().heard + timedelta(hours=1))
 """
@@ -50,7 +52,7 @@ def test_a_name_that_was_typed_is_left_alone(new: Page) -> None:
 def test_only_the_options_of_what_is_chosen_are_seen(new: Page) -> None:
     expect(new.get_by_role("textbox", name="Units")).to_be_visible()
     new.get_by_role("radio", name="Convolutional network").check()
-    expect(new.get_by_label("Filters")).to_be_visible()
+    expect(new.locator("#field-model-cnn-filters")).to_be_visible()
     expect(new.locator("[name='model.mlp.units']")).to_be_hidden()
 
 
@@ -66,9 +68,43 @@ def test_more_devices_than_there_are_is_said_with_the_figures_still_there(new: P
     expect(new.locator(".figures")).to_contain_text("32of 128")
 
 
-def test_what_does_not_fit_is_disabled_and_says_why(new: Page) -> None:
+def test_what_does_not_fit_is_folded_away_disabled_and_says_why(new: Page) -> None:
+    expect(new.get_by_role("radio", name="MNIST", exact=True)).to_be_hidden()
+    new.locator("[data-kind=dataset] [data-fold] > summary").click()
     expect(new.get_by_role("radio", name="MNIST", exact=True)).to_be_disabled()
     expect(new.locator("#about-dataset-mnist")).to_contain_text("Put it there")
+
+
+def test_models_come_and_go_with_the_data(new: Page) -> None:
+    perceptron = new.get_by_role("radio", name="Multilayer perceptron")
+    language = new.get_by_role("radio", name="Transformer language model")
+    expect(language).to_be_hidden()
+    new.get_by_role("radio", name="Tiny text").check()
+    expect(language).to_be_enabled()
+    language.check()
+    expect(perceptron).to_be_hidden()
+    new.get_by_role("radio", name="Digits").check()
+    expect(perceptron).to_be_enabled()
+    expect(new.locator("[data-kind=model] [data-group='Built in'] .choice-title").first).to_have_text(
+        "Adversarial network"
+    )
+
+
+def test_what_failed_in_the_self_test_is_disabled_until_another_choice_makes_it_work(new: Page) -> None:
+    new.locator(".training > .fold > summary").click()
+    box = new.locator("[name='training.jit']")
+    precision = new.locator("[name='training.mixed_precision'] option[value='bfloat16']")
+    expect(box).to_be_disabled()
+    expect(new.locator(".field:has([name='training.jit']) [data-unfit]")).to_have_text(
+        "Failed in the self-test of box: It took too long"
+    )
+    expect(precision).to_be_disabled()
+    expect(precision).to_contain_text("It took too much")
+    new.get_by_role("radio", name="One device", exact=True).check()
+    expect(box).to_be_enabled()
+    expect(new.locator(".field:has([name='training.jit']) [data-unfit]")).to_be_hidden()
+    expect(precision).to_be_enabled()
+    expect(precision).to_have_text("bfloat16")
 
 
 def test_an_error_appears_beside_its_field_and_goes_when_it_is_mended(new: Page) -> None:

@@ -1,0 +1,131 @@
+"""A model of one's own, from the file in the browser to the trained job."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.e2e.conftest import Server, violations
+from tests.workers.contract.keras_files import entry, layer, sequential, write
+
+pytestmark = [pytest.mark.browser, pytest.mark.e2e]
+SAVE = """
+import keras, sys
+entry = keras.Input((8, 8, 1))
+hidden = keras.layers.Conv2D(8, 3, padding="same", activation="relu")(entry)
+hidden = keras.layers.Flatten()(keras.layers.MaxPooling2D()(hidden))
+keras.Model(entry, keras.layers.Dense(10, activation="softmax")(hidden)).save(sys.argv[1])
+"""
+
+
+@pytest.fixture(scope="module")
+def house(server: Server) -> Iterator[Server]:
+    server.start("ingest", "control", "host")
+    yield server
+
+
+@pytest.fixture
+def member(house: Server, page: Page) -> Page:
+    page.goto(house.login_address("alice", role="owner"))
+    return page
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What somebody saved with Keras."""
+    path = tmp_path_factory.mktemp("models") / "digits net.keras"
+    subprocess.run([sys.executable, "-c", SAVE, path], check=True, capture_output=True)
+    return path
+
+
+def choose(page: Page, house: Server, path: Path) -> None:
+    page.goto(f"{house.url}/t/vision/library/")
+    page.get_by_role("link", name="Upload", exact=True).click()
+    page.locator("#file").set_input_files(path)
+    expect(page.locator("[data-file-name]")).to_have_text(path.name)
+
+
+def test_a_file_is_uploaded_checked_chosen_and_trained(house: Server, member: Page, model: Path) -> None:
+    choose(member, house, model)
+    expect(member.get_by_label("Name")).to_have_value("digits net")
+    member.get_by_role("button", name="Upload").click()
+    expect(member.locator("[data-doing]")).to_contain_text("throw-away process", timeout=30_000)
+    member.wait_for_url(re.compile(r"/library/\d+/$"), timeout=150_000)
+    expect(member.locator(".facts")).to_contain_text("1,370")
+    expect(member.locator("main")).to_contain_text("the softmax at the end is taken off")
+    assert violations(member) == []
+    member.get_by_role("link", name="Use in a job").click()
+    expect(member.get_by_role("radio", name="digits net")).to_be_checked()
+    member.locator("[name='strategy.mirrored.devices']").fill("2")
+    member.locator("[name='training.epochs']").fill("15")
+    expect(member.locator("#summary")).to_contain_text("Can start now")
+    member.get_by_role("button", name="Start job").click()
+    member.wait_for_url("**/jobs/*/")
+    expect(member.locator("[data-state-place]")).to_contain_text("Succeeded", timeout=150_000)
+    assert house.ask("show(Job.objects.get().model)") == "keras_file"
+    latest = house.ask("show(Job.objects.get().latest)")
+    assert latest["accuracy"] > 0.5
+    member.goto(f"{house.url}/t/vision/library/")
+    member.get_by_role("link", name="digits net").click()
+    expect(member.locator("main")).to_contain_text("Succeeded")
+
+
+def test_what_is_refused_says_why_and_leaves_nothing(house: Server, member: Page, tmp_path: Path) -> None:
+    path = write(tmp_path / "trap.keras", sequential(entry(4), layer("Lambda")))
+    choose(member, house, path)
+    member.get_by_role("button", name="Upload").click()
+    expect(member.locator("[data-reason]")).to_contain_text("holds a Lambda layer, which is code")
+    member.goto(f"{house.url}/t/vision/library/")
+    expect(member.locator("main")).not_to_contain_text("trap")
+
+
+def test_an_upload_goes_on_after_a_reload(house: Server, member: Page, tmp_path: Path) -> None:
+    path = tmp_path / "long.keras"
+    path.write_bytes(b"PK\x03\x04" + b"\0" * (20 * 2**20))
+    choose(member, house, path)
+    # The second range is held back until the page is gone.
+    member.route("**/uploads/*?offset=8388608", lambda route: route.abort())
+    member.get_by_role("button", name="Upload").click()
+    expect(member.locator("[data-doing]")).to_contain_text("trying again")
+    member.unroute("**/uploads/*?offset=8388608")
+    choose(member, house, path)
+    asked: list[str] = []
+    member.on("request", lambda request: asked.append(request.url) if request.method == "PUT" else None)
+    member.get_by_role("button", name="Go on").click()
+    expect(member.locator("[data-reason]")).to_contain_text("torn or not a .keras file", timeout=30_000)
+    assert [url.partition("offset=")[2] for url in asked] == ["8388608", "16777216"]
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("path", ["", "upload/", "dataset/digits/", "model/cnn/"])
+def test_everybody_can_use_it_at_any_width(house: Server, member: Page, path: str, theme: str) -> None:
+    member.emulate_media(color_scheme=theme, reduced_motion="reduce")
+    member.goto(f"{house.url}/t/vision/library/{path}")
+    assert violations(member) == []
+    for width in (390, 1280):
+        member.set_viewport_size({"width": width, "height": 800})
+        assert member.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_a_table_is_uploaded_looked_at_and_trained_on(house: Server, member: Page, tmp_path: Path) -> None:
+    path = tmp_path / "leaves.csv"
+    rows = (f"{number % 17},{number % 5},{'oak' if number % 17 > 8 else 'elm'}" for number in range(600))
+    path.write_text("width,height,kind\n" + "\n".join(rows) + "\n")
+    choose(member, house, path)
+    member.get_by_role("button", name="Upload").click()
+    member.wait_for_url(re.compile(r"/library/\d+/$"), timeout=150_000)
+    expect(member.locator(".preview")).to_contain_text("elm")
+    member.get_by_role("link", name="Use in a job").click()
+    expect(member.get_by_role("radio", name="leaves")).to_be_checked()
+    expect(member.locator("[name='dataset.csv.target']")).to_have_value("kind")
+    member.get_by_role("radio", name="One device", exact=True).check()
+    expect(member.locator("#summary")).to_contain_text("Can start now")
+    member.get_by_role("button", name="Start job").click()
+    member.wait_for_url("**/jobs/*/")
+    expect(member.locator("[data-state-place]")).to_contain_text("Succeeded", timeout=150_000)

@@ -1,0 +1,95 @@
+"""Pause and resume in Chromium with a real training: the devices go back, the curve goes on where it stood."""
+
+from __future__ import annotations
+
+import itertools
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.e2e.conftest import Server
+from tests.waiting import wait_for
+
+pytestmark = [pytest.mark.browser, pytest.mark.e2e, pytest.mark.tensorflow]
+
+STEPS = """(document.querySelector('[data-chart="loss"] .chart-plot')?.data ?? [])
+    .map(trace => [...(trace.x ?? [])]).reduce((a, b) => a.length >= b.length ? a : b, [])"""
+
+
+@pytest.fixture(scope="module")
+def house(server: Server) -> Iterator[Server]:
+    server.start("ingest", "control", "host")
+    return server
+
+
+def steps(page: Page) -> list[float]:
+    """Where the points of the loss curve lie."""
+    return list(page.evaluate(STEPS))
+
+
+def state(page: Page, words: str, seconds: int = 90) -> None:
+    expect(page.locator("[data-state-place]")).to_contain_text(words, timeout=seconds * 1000)
+
+
+def test_a_paused_job_goes_on_where_it_stood(house: Server, page: Page, tmp_path: Path) -> None:
+    page.goto(house.login_address("alice"))
+    page.goto(f"{house.url}/t/vision/jobs/new/")
+    expect(page.locator("#summary")).to_contain_text("Can start now", timeout=60_000)
+    page.get_by_label("Epochs", exact=True).last.fill("1500")
+    page.get_by_label("Every so many steps").fill("5000")
+    page.get_by_label("SavedModel, a zip for serving").uncheck()
+    page.get_by_role("button", name="Start job").click()
+    page.wait_for_url("**/jobs/*/")
+    wait_for(lambda: len(steps(page)) > 5, seconds=120, what=f"the first points\n{house.log('host')}")
+
+    page.get_by_role("button", name="Pause", exact=True).click()
+    state(page, "Paused")
+    assert house.ask("show(Device.objects.filter(attempt__isnull=False).count())") == 0
+    page.get_by_role("tab", name="Checkpoints").click()
+    table = page.locator("[data-checkpoints]")
+    expect(table).to_contain_text("artifact store")
+    with page.expect_download() as download:
+        table.get_by_role("link", name="Download").first.click()
+    checkpoint = tmp_path / "checkpoint.zip"
+    download.value.save_as(checkpoint)
+    assert {"manifest.json", "state.npz"} <= set(zipfile.ZipFile(checkpoint).namelist())
+
+    page.get_by_role("button", name="Resume from step").click()
+    state(page, "Running")
+    page.get_by_role("tab", name="Charts").click()
+    state(page, "Succeeded", seconds=240)
+    wait_for(lambda: steps(page) == sorted(set(steps(page))), what="a curve without a scribble")
+    page.reload()
+    wait_for(lambda: len(steps(page)) > 50, what="the curve as the server keeps it")
+    shown = steps(page)
+    assert shown == sorted(set(shown))
+    assert max(later - earlier for earlier, later in itertools.pairwise(shown)) < 60  # thinned, no gap
+    job = page.url.rstrip("/").rpartition("/")[2]
+    assert house.ask(f"job = Job.objects.get(pk={job}); show([job.step, job.attempts.count()])") == [16500, 2]
+
+    page.get_by_role("tab", name="Checkpoints").click()
+    with page.expect_download() as download:
+        page.locator("[data-artifacts]").get_by_role("link", name="Download").click()
+    assert download.value.suggested_filename.endswith("model.keras")
+    model = tmp_path / "model.keras"
+    download.value.save_as(model)
+    assert "model.weights.h5" in zipfile.ZipFile(model).namelist()
+
+
+def test_another_job_goes_on_from_its_checkpoint_under_another_strategy(house: Server, page: Page) -> None:
+    page.goto(house.login_address("alice"))
+    first = house.ask("show(Job.objects.order_by('pk').first().pk)")
+    page.goto(f"{house.url}/jobs/{first}/#checkpoints")
+    page.get_by_role("link", name="Continue in a new job").nth(1).click()
+    expect(page.locator("[data-going-on]")).to_contain_text(f"job {first}")
+    page.get_by_role("radio", name="One device", exact=True).check()
+    expect(page.locator("#summary")).to_contain_text("Can start now", timeout=60_000)
+    page.get_by_role("button", name="Start job").click()
+    page.wait_for_url(lambda address: address.endswith("/") and "/jobs/new/" not in address)
+    state(page, "Succeeded", seconds=240)
+    wait_for(lambda: len(steps(page)) > 1, what="its curve")
+    begun = house.ask("show(Job.objects.order_by('-pk').first().resume_step)")
+    assert min(steps(page)) > begun > 0
