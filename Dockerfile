@@ -3,7 +3,7 @@
 FROM python:3.11-slim AS base
 ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1
 WORKDIR /app
-RUN useradd --create-home --uid 10001 lockstep && install -d -o lockstep /var/lib/lockstep
+RUN useradd --create-home --uid 10001 lockstep && install -d -o lockstep /var/lib/lockstep /var/lib/lockstep-store
 
 FROM base AS web
 COPY requirements/web.txt requirements/

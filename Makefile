@@ -24,11 +24,11 @@ check: $(VENV)/.dev ## lint, format, types, templates
 	@$(BIN)/mypy
 	@$(BIN)/djlint --quiet --lint templates
 
-bench-%: $(VENV)/.dev ## one benchmark of tests/bench, for example bench-store
-	@$(BIN)/python -m tests.bench.$*
+bench-%: $(VENV)/.dev ## one benchmark of tests/bench, for example bench-store (ARGS="--help")
+	@$(BIN)/python -m tests.bench.$* $(ARGS)
 
 docs: $(VENV)/.dev ## write the reference pages again
-	@$(BIN)/python docs/generate.py
+	@$(BIN)/python docs/generate.py && $(BIN)/python docs/glimpses.py
 
 lock: $(VENV)/.dev ## resolve requirements/*.in again
 	@cd requirements && ./lock
