@@ -21,10 +21,11 @@ from workers.contract.kinds import PREDICTIONS, lacks_weights
 from workers.contract.problems import Problem, SpecInvalid
 from workers.contract.spec import JobSpec, parse
 from workers.gang import Gang, NoFreePort, ProcessExit
-from workers.training import checkpoints, files_here, initial_model, resuming
+from workers.training import files_here
+from workers.training.checkpointing import checkpoints, initial_model, resuming
+from workers.training.checkpointing.keeping import NOW, PAUSE, PAUSED
 from workers.training.following import Followed, log_tail
 from workers.training.here import HOST, place_here
-from workers.training.keeping import NOW, PAUSE, PAUSED
 
 LEFT_BY_A_RUN = (
     "events", "logs", "places", "events.jsonl", "model.keras", "saved_model.zip", PREDICTIONS, "serving",

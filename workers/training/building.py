@@ -11,7 +11,7 @@ from typing import Any
 from workers.contract import catalog
 from workers.contract.assignment import Place
 from workers.contract.events import Started
-from workers.training import initial_model
+from workers.training.checkpointing import initial_model
 from workers.training.data import Data
 from workers.training.distribution import Distribution
 

@@ -14,7 +14,7 @@ from workers.training.arrays import Arrays, DataError, data_home
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from workers.training.streaming import Stream
+    from workers.training.streams.streaming import Stream
 
 HELD_OUT = 5_318_008
 """Seed of the validation split, a constant: jobs that differ in their seed are measured on the same examples."""
@@ -86,7 +86,7 @@ def load(spec: JobSpec) -> Data:
 
 def _stream(spec: JobSpec) -> Data:
     """A dataset that stays on disk. There is no test part."""
-    from workers.training.streaming import HeldOut, Stream
+    from workers.training.streams.streaming import HeldOut, Stream
 
     source = catalog.find("dataset", spec.dataset.name).module.stream(spec.options_of("dataset"))
     info = spec.dataset_info

@@ -10,16 +10,16 @@ from workers.contract import catalog
 from workers.contract.assignment import Place
 from workers.contract.events import ReplicaInfo
 from workers.contract.spec import JobSpec
+from workers.training.checkpointing.state import is_seed, variables
 from workers.training.collective_watch import CollectiveWatch, WaitedTooLong
 from workers.training.objective import Objective
-from workers.training.state import is_seed, variables
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from workers.training.data import Split
     from workers.training.evaluation import Evaluator
-    from workers.training.predictor import Predictor
+    from workers.training.inference.predictor import Predictor
     from workers.training.steps import StepTaker
 
 PACK_BYTES = 32 * 2**20
@@ -66,7 +66,7 @@ class Distribution:
     def steps(self, model: Any, optimizer: Any, objective: Objective, spec: JobSpec) -> StepTaker:
         """What takes this process's part of the steps."""
         from workers.training.steps import Steps
-        from workers.training.streamed import StreamedSteps
+        from workers.training.streams.streamed import StreamedSteps
 
         kind = Steps if spec.dataset_info.files is None else StreamedSteps
         return kind(self, model, optimizer, objective, spec)
@@ -74,15 +74,15 @@ class Distribution:
     def evaluator(self, model: Any, objective: Objective, *, split: Split, scale: float, batch: int) -> Evaluator:
         """What measures the model on one split of the data, which may be a Stream."""
         from workers.training.evaluation import Evaluator
-        from workers.training.streamed import StreamedEvaluator
-        from workers.training.streaming import Stream
+        from workers.training.streams.streamed import StreamedEvaluator
+        from workers.training.streams.streaming import Stream
 
         kind = StreamedEvaluator if isinstance(split, Stream) else Evaluator
         return kind(self, model, objective, split=split, scale=scale, batch=batch)
 
     def predictor(self, model: Any, objective: Objective, *, scale: float) -> Predictor:
         """What predicts examples in their order."""
-        from workers.training.predictor import Predictor
+        from workers.training.inference.predictor import Predictor
 
         return Predictor(self, model, objective, scale=scale)
 

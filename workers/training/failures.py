@@ -10,11 +10,11 @@ from typing import Literal
 
 from workers.contract.assignment import Place
 from workers.training.arrays import DataError
-from workers.training.checkpoints import CheckpointError
+from workers.training.checkpointing.checkpoints import CheckpointError
+from workers.training.checkpointing.initial_model import ModelFileError
 from workers.training.collective_watch import WaitedTooLong
 from workers.training.devices import DeviceError
-from workers.training.initial_model import ModelFileError
-from workers.training.roll_call import PeerLost
+from workers.training.servers.roll_call import PeerLost
 
 Reason = Literal["data", "memory", "nan", "peer", "network", "device", "error"]
 PREAMBLE = (

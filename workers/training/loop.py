@@ -10,15 +10,15 @@ import numpy as np
 
 from workers.contract.assignment import Place
 from workers.contract.events import Finished
-from workers.training import checkpoints, resuming, saving
 from workers.training.building import build_model, narrate, started
+from workers.training.checkpointing import checkpoints, resuming, saving
+from workers.training.checkpointing.keeping import Keeping
 from workers.training.data import Data, Position
 from workers.training.distribution import Distribution
 from workers.training.early_stopping import Patience
 from workers.training.evaluation import Evaluator
 from workers.training.failures import NotFiniteError
 from workers.training.gauges import Gauges
-from workers.training.keeping import Keeping
 from workers.training.objective import objective_of, training_objective
 from workers.training.optimizers import build_optimizer, learning_rate_at
 from workers.training.pace import Pace

@@ -15,7 +15,7 @@ from typing import cast
 
 from workers.contract.assignment import Place
 from workers.contract.events import Failed
-from workers.training import resuming
+from workers.training.checkpointing import resuming
 from workers.training.distribution import Distribution, connect
 from workers.training.failures import explain, traceback_of
 from workers.training.reporter import Reporter
@@ -48,7 +48,8 @@ def _run(place: Place, reporter: Reporter) -> None:
         resuming.check(place.spec, Path(place.resume))
     reporter.phase("importing", "Importing TensorFlow")
     import_tensorflow()
-    from workers.training import devices, serving, shares
+    from workers.training import devices, shares
+    from workers.training.servers import serving
 
     others = len(place.processes) - 1
     reporter.phase("connecting", f"Waiting for {others} other process{'es' * (others > 1)}" if others else "")

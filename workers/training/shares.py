@@ -6,7 +6,7 @@ from workers.contract.assignment import Place
 from workers.contract.kinds import JobKind
 from workers.training import data
 from workers.training.distribution import Distribution
-from workers.training.inference import Evaluation, Exporting, Inference, Prediction
+from workers.training.inference.jobs import Evaluation, Exporting, Inference, Prediction
 from workers.training.loop import Loop
 from workers.training.reporter import Reporter
 

@@ -62,8 +62,9 @@ def main(arguments: list[str]) -> int:
     place = Place.model_validate_json(Path(arguments[0]).read_bytes())
     trials = TRIAL_LIST.validate_json((Path(place.run) / TRIALS).read_bytes())
     import_tensorflow()
-    from workers.training import devices, serving
+    from workers.training import devices
     from workers.training.distribution import connect
+    from workers.training.servers import serving
 
     devices.configure(place)
     if place.serves:

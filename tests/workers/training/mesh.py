@@ -18,7 +18,7 @@ from workers.contract.spec import parse
 from workers.training import data, devices
 from workers.training.distribution import connect
 from workers.training.here import place_here
-from workers.training.layouts import MeshError, splits_of
+from workers.training.mesh.layouts import MeshError, splits_of
 from workers.training.objective import objective_of
 from workers.training.optimizers import build_optimizer
 from workers.training.steps import Hints

@@ -15,7 +15,7 @@ from tests.workers.training.exactness import by_hand, compared, engine
 from workers.contract.assignment import Place
 from workers.training import devices
 from workers.training.distribution import connect
-from workers.training.meshed import Meshed
+from workers.training.mesh.meshed import Meshed
 
 
 def trained(place, mesh):

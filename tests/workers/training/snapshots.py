@@ -9,8 +9,8 @@ import numpy as np
 
 from tests.seed import SEED_SPEC
 from workers.contract.spec import JobSpec, parse
-from workers.training import checkpoints
-from workers.training.checkpoints import Manifest
+from workers.training.checkpointing import checkpoints
+from workers.training.checkpointing.checkpoints import Manifest
 
 
 def linear(**training: Any) -> JobSpec:

@@ -17,8 +17,8 @@ from tests.workers.training.conftest import ROOT
 from tests.workers.training.snapshots import linear, manifest, written
 from workers.contract.problems import SpecInvalid
 from workers.contract.spec import JobSpec, parse
-from workers.training import checkpoints, resuming
-from workers.training.checkpoints import CheckpointError
+from workers.training.checkpointing import checkpoints, resuming
+from workers.training.checkpointing.checkpoints import CheckpointError
 
 
 def tear(checkpoint: Path) -> None:

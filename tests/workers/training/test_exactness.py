@@ -18,7 +18,7 @@ from workers.contract.keeping import Checkpoint
 from workers.contract.spec import parse
 from workers.gang import plan_ports
 from workers.gang.environment import environment
-from workers.training.checkpoints import FOLDER
+from workers.training.checkpointing.checkpoints import FOLDER
 from workers.training.here import place_here
 
 pytestmark = [pytest.mark.tensorflow, pytest.mark.timeout(600)]

@@ -12,7 +12,7 @@ import pytest
 from tests.workers.training.conftest import ByHand, run_script, seed_with
 from workers.contract.problems import SpecInvalid
 from workers.contract.spec import parse
-from workers.training import initial_model
+from workers.training.checkpointing import initial_model
 
 Start = Callable[..., ByHand]
 

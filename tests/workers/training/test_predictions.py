@@ -10,7 +10,7 @@ import pytest
 from pyarrow import parquet
 
 from workers.contract.spec import parse
-from workers.training import predictions
+from workers.training.inference import predictions
 
 
 def written(file: Path, model: str, dataset: dict[str, Any], *blocks: Any) -> dict[str, list[Any]]:

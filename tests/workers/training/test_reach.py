@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.house import free_port
-from workers.training import reach
+from workers.training.datasets import _reach as reach
 from workers.training.datasets import fashion_mnist, mnist
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.workers.training.warm import Engines, engines, events, series
-from workers.training import checkpoints
+from workers.training.checkpointing import checkpoints
 
 pytestmark = [pytest.mark.tensorflow, pytest.mark.timeout(600)]
 STRATEGIES: dict[str, dict[str, Any]] = {

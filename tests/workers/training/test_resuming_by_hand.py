@@ -15,7 +15,7 @@ from tests.workers.training.conftest import ROOT, ByHand, seed_with
 from tests.workers.training.snapshots import linear, written
 from workers.contract.assignment import Place
 from workers.contract.events import parse_event
-from workers.training import checkpoints
+from workers.training.checkpointing import checkpoints
 from workers.training.here import place_here
 
 Start = Callable[..., ByHand]

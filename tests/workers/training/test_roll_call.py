@@ -12,9 +12,9 @@ from tests.waiting import wait_for
 from tests.workers.training.conftest import seed_with
 from workers.contract.assignment import Place
 from workers.contract.spec import parse
-from workers.training import roll_call
 from workers.training.here import place_here
-from workers.training.roll_call import Answers, PeerLost, RollCall
+from workers.training.servers import roll_call
+from workers.training.servers.roll_call import Answers, PeerLost, RollCall
 
 
 class Job:

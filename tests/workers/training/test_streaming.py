@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from workers.training.data import worker_order
-from workers.training.streaming import HeldOut, Piece, Rows, Stream, Walk
+from workers.training.streams.streaming import HeldOut, Piece, Rows, Stream, Walk
 
 
 class Numbers:

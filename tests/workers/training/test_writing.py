@@ -10,9 +10,9 @@ import pytest
 
 from tests.workers.training.snapshots import manifest, written
 from workers.contract.events import Event, parse_event
-from workers.training import checkpoints
+from workers.training.checkpointing import checkpoints
+from workers.training.checkpointing.writing import CheckpointWriter, Snapshot
 from workers.training.reporter import Reporter
-from workers.training.writing import CheckpointWriter, Snapshot
 
 
 @pytest.fixture

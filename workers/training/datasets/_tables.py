@@ -18,7 +18,7 @@ from workers.training.datasets._files import FileOptions, facts_of, paths_of, st
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from workers.training.streaming import Piece, Rows
+    from workers.training.streams.streaming import Piece, Rows
 
 
 class TableOptions(FileOptions):
@@ -223,7 +223,7 @@ class TableSource:
 
 def file_pieces(options: TableOptions, blocks: Callable[[Path], Iterator[Any]]) -> list[Any]:
     """A piece for each file."""
-    from workers.training.streaming import Piece
+    from workers.training.streams.streaming import Piece
 
     facts: Facts = facts_of(options)
     dropped = options.missing == "drop"

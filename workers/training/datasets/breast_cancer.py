@@ -6,8 +6,8 @@ from pathlib import Path
 
 from workers.contract.base import Options as _Options
 from workers.contract.data import DatasetInfo
-from workers.training import bundled
 from workers.training.arrays import Arrays
+from workers.training.datasets import _bundled as bundled
 
 title = "Breast cancer"
 summary = "569 tumours, 30 measurements of each (Wisconsin, 1995), malignant or benign. From scikit-learn, no download."

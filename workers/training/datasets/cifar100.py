@@ -7,7 +7,7 @@ from pathlib import Path
 from workers.contract.base import Options as _Options
 from workers.contract.data import DatasetInfo
 from workers.training.arrays import Arrays
-from workers.training.cifar import CIFAR_100
+from workers.training.datasets._cifar import CIFAR_100
 
 title = "CIFAR-100"
 summary = "60,000 colour pictures of 32 x 32 pixels in 100 classes (Krizhevsky). Downloaded once, 170 MB."

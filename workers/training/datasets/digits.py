@@ -6,8 +6,8 @@ from pathlib import Path
 
 from workers.contract.base import Options as _Options
 from workers.contract.data import DatasetInfo
-from workers.training import bundled
 from workers.training.arrays import Arrays
+from workers.training.datasets import _bundled as bundled
 
 title = "Digits"
 summary = "1,797 handwritten digits of 8 x 8 pixels from scikit-learn. Real data, no download, seconds to train."

@@ -20,7 +20,7 @@ from workers.training.datasets._pictures import decoded
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from workers.training.streaming import Rows
+    from workers.training.streams.streaming import Rows
 
 title = "Image folder"
 summary = "Pictures (PNG, JPEG, GIF, BMP) in a folder for each class, or a zip file of such folders."
@@ -87,7 +87,7 @@ class PictureSource:
         """Raises DataError when the pictures are not those that were looked at."""
         import numpy as np
 
-        from workers.training.streaming import Piece
+        from workers.training.streams.streaming import Piece
 
         facts = facts_of(options)
         self._path = Path(options.file or "")

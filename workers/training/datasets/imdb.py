@@ -11,9 +11,9 @@ from pydantic import Field
 
 from workers.contract.base import Options as _Options
 from workers.contract.data import DatasetInfo
-from workers.training import pickled
 from workers.training.arrays import Arrays, DataError
-from workers.training.reach import out_of_reach
+from workers.training.datasets import _pickled as pickled
+from workers.training.datasets._reach import out_of_reach
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -8,7 +8,7 @@ from pathlib import Path
 from workers.contract.base import Options as _Options
 from workers.contract.data import DatasetInfo
 from workers.training.arrays import Arrays, DataError
-from workers.training.reach import out_of_reach
+from workers.training.datasets._reach import out_of_reach
 
 title = "MNIST"
 summary = "70,000 handwritten digits of 28 x 28 pixels (LeCun and Cortes). Downloaded once, 11 MB."

@@ -45,7 +45,7 @@ def load(options: Options, home: Path) -> Arrays:
 
 
 def _groups(options: Options) -> list[Any]:
-    from workers.training.streaming import Piece
+    from workers.training.streams.streaming import Piece
 
     found: list[Any] = []
     for number, file in enumerate(paths_of(options)):

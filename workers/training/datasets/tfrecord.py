@@ -20,7 +20,7 @@ from workers.training.datasets._pictures import decoded
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from workers.training.streaming import Rows
+    from workers.training.streams.streaming import Rows
 
 title = "TFRecord"
 summary = "Files of tf.train.Example: numbers, raw bytes or encoded pictures, and a label or numbers to tell."
@@ -150,7 +150,7 @@ class RecordSource:
 
     def __init__(self, options: Options) -> None:
         """Raises DataError."""
-        from workers.training.streaming import Piece
+        from workers.training.streams.streaming import Piece
 
         facts = facts_of(options)
         self._files = paths_of(options)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from workers.contract.base import Options as _Options
 from workers.contract.data import DatasetInfo
-from workers.training import bundled
 from workers.training.arrays import Arrays
+from workers.training.datasets import _bundled as bundled
 
 title = "Wine"
 summary = "178 wines of three growers, 13 chemical measurements of each (Forina, 1991). From scikit-learn, no download."

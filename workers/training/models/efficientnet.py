@@ -9,7 +9,7 @@ from pydantic import Field
 from workers.contract.base import Options as _Options
 from workers.contract.data import DatasetInfo
 from workers.contract.problems import Problem
-from workers.training import backbones
+from workers.training.models import _backbones as backbones
 
 title = "EfficientNet-B0"
 summary = (

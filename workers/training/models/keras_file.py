@@ -12,7 +12,7 @@ from workers.contract.base import Options as _Options
 from workers.contract.data import DatasetInfo
 from workers.contract.library import ModelFacts
 from workers.contract.problems import Problem, SpecInvalid
-from workers.training.initial_model import ModelFileError
+from workers.training.checkpointing.initial_model import ModelFileError
 
 title = "Keras file"
 summary = "A model of your own that model.save() wrote. Its architecture is trained, from its weights or from new ones."

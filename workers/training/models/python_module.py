@@ -17,7 +17,7 @@ from workers.contract.base import Options as _Options
 from workers.contract.data import DatasetInfo
 from workers.contract.library import ModelFacts
 from workers.contract.problems import Problem
-from workers.training.initial_model import ModelFileError
+from workers.training.checkpointing.initial_model import ModelFileError
 
 title = "Python module"
 summary = "A model of your own: a .py file with build_model(inputs, outputs, options) that returns a keras.Model."

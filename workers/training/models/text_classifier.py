@@ -9,7 +9,7 @@ from pydantic import Field, ValidationInfo, field_validator
 from workers.contract.base import Options as _Options
 from workers.contract.data import DatasetInfo
 from workers.contract.problems import Problem
-from workers.training import transformer
+from workers.training.models import _transformer as transformer
 
 title = "Text classifier"
 summary = "Embeddings of tokens, then their mean, a convolution or a transformer. For text with classes."

@@ -17,7 +17,7 @@ from workers.contract.spec import Training
 from workers.training.devices import logical_devices
 
 if TYPE_CHECKING:
-    from workers.training.meshed import Meshed
+    from workers.training.mesh.meshed import Meshed
 
 title = "Model parallel"
 summary = (
@@ -148,7 +148,7 @@ def create(options: Options, place: Place) -> Any:
 
 def Adapter(mesh: Any, place: Place) -> Meshed:
     """Works on the mesh. Not the class itself, whose module needs what only training hosts have."""
-    from workers.training.meshed import Meshed
+    from workers.training.mesh.meshed import Meshed
 
     return Meshed(mesh, place)
 

@@ -13,7 +13,7 @@ from workers.contract.problems import Problem
 from workers.contract.spec import Training
 
 if TYPE_CHECKING:
-    from workers.training.coordinated import Coordinated
+    from workers.training.servers.coordinated import Coordinated
 
 title = "Parameter server"
 summary = (
@@ -93,7 +93,7 @@ def create(options: Options, place: Place) -> Any:
     """A tf.distribute.ParameterServerStrategy, in the chief; waits until all others listen. Raises PeerLost."""
     import tensorflow as tf
 
-    from workers.training.roll_call import RollCall
+    from workers.training.servers.roll_call import RollCall
 
     # TensorFlow itself gives up on a server that comes late.
     RollCall(place).wait_for_all()
@@ -110,6 +110,6 @@ def create(options: Options, place: Place) -> Any:
 
 def Adapter(strategy: Any, place: Place) -> Coordinated:
     """The chief's way to work with it. Not the class itself, whose module needs what only training hosts have."""
-    from workers.training.coordinated import Coordinated
+    from workers.training.servers.coordinated import Coordinated
 
     return Coordinated(strategy, place)

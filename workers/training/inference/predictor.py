@@ -12,7 +12,7 @@ from workers.training.data import Split
 from workers.training.distribution import Distribution
 from workers.training.evaluation import SMALLEST_BATCH, padded
 from workers.training.objective import Objective
-from workers.training.streaming import Rows, Stream, cut
+from workers.training.streams.streaming import Rows, Stream, cut
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

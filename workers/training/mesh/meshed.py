@@ -23,8 +23,8 @@ from workers.contract.events import ReplicaInfo
 from workers.contract.spec import JobSpec
 from workers.training.distribution import Distribution
 from workers.training.evaluation import Evaluator
-from workers.training.layouts import WHOLE, Split, splits_of
-from workers.training.mesh_steps import MeshedEvaluator, MeshedPredictor, MeshedSteps
+from workers.training.mesh.layouts import WHOLE, Split, splits_of
+from workers.training.mesh.steps import MeshedEvaluator, MeshedPredictor, MeshedSteps
 from workers.training.objective import Objective
 
 if TYPE_CHECKING:

@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workers.contract.spec import JobSpec
+from workers.training.checkpointing.state import is_seed
 from workers.training.data import Split, epoch_order, replica_batches
 from workers.training.distribution import REPLICA_SEED
 from workers.training.objective import Objective
-from workers.training.roll_call import Answers
-from workers.training.serving import INDEX, STEP
-from workers.training.state import is_seed
+from workers.training.servers.roll_call import Answers
+from workers.training.servers.serving import INDEX, STEP
 from workers.training.steps import Hints, Outcome
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from workers.training.coordinated import Coordinated
+    from workers.training.servers.coordinated import Coordinated
 
 LOOK_SECONDS = 0.25
 RETRY_SECONDS = 0.05

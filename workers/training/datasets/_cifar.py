@@ -6,9 +6,9 @@ import pickle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from workers.training import pickled
 from workers.training.arrays import Arrays, DataError
-from workers.training.reach import out_of_reach
+from workers.training.datasets import _pickled as pickled
+from workers.training.datasets._reach import out_of_reach
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 from workers.contract.assignment import Place
 from workers.contract.layout import ProcessAssignment
 from workers.contract.spec import JobSpec
-from workers.training.asynchronous import AsynchronousSteps
+from workers.training.checkpointing.state import is_seed
 from workers.training.distribution import Distribution, packs
 from workers.training.objective import Objective
-from workers.training.roll_call import RollCall
-from workers.training.serving import DONE, STEP
-from workers.training.state import is_seed
+from workers.training.servers.asynchronous import AsynchronousSteps
+from workers.training.servers.roll_call import RollCall
+from workers.training.servers.serving import DONE, STEP
 
 MESSAGE_BYTES = 2**20
 """Larger values gain nothing from sharing a message, and are copied once more for it."""

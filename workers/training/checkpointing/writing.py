@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workers.contract.events import CheckpointDropped, CheckpointSaved
-from workers.training import checkpoints
-from workers.training.checkpoints import MANIFEST, Manifest
+from workers.training.checkpointing import checkpoints
+from workers.training.checkpointing.checkpoints import MANIFEST, Manifest
 from workers.training.reporter import Reporter
 
 if TYPE_CHECKING:

@@ -10,13 +10,13 @@ from typing import Any
 from workers.contract.assignment import Place
 from workers.contract.keeping import Checkpoint
 from workers.contract.metrics import metric
-from workers.training import checkpoints
-from workers.training.checkpoints import Best, Manifest, Waiting
+from workers.training.checkpointing import checkpoints
+from workers.training.checkpointing.checkpoints import Best, Manifest, Waiting
+from workers.training.checkpointing.writing import CheckpointWriter, Snapshot
 from workers.training.distribution import Distribution
 from workers.training.early_stopping import Patience
 from workers.training.reporter import Reporter
 from workers.training.steps import Hints
-from workers.training.writing import CheckpointWriter, Snapshot
 
 PAUSE, PAUSED, NOW = "pause", "paused", "checkpoint-now"
 """Files of the run folder: asks for a pause; says that the job is paused; asks for a checkpoint."""

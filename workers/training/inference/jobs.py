@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 from workers.contract.assignment import Place
 from workers.contract.events import Finished
 from workers.contract.kinds import PREDICTIONS
-from workers.training import predictions, resuming, saving
 from workers.training.building import build_model, narrate, started
+from workers.training.checkpointing import resuming, saving
 from workers.training.data import Data, Split
 from workers.training.distribution import Distribution
 from workers.training.gauges import Gauges
+from workers.training.inference import predictions
 from workers.training.objective import objective_of
 from workers.training.reporter import Reporter, Values
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from workers.training.streaming import Stream
+    from workers.training.streams.streaming import Stream
 
 TOLD_SECONDS = 1.0
 

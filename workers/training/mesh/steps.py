@@ -16,14 +16,14 @@ import numpy as np
 from workers.contract.spec import JobSpec
 from workers.training.data import Split, epoch_order, replica_batches
 from workers.training.evaluation import Evaluator, shard_of
+from workers.training.inference.predictor import Predictor
 from workers.training.objective import Objective
-from workers.training.predictor import Predictor
 from workers.training.steps import Hints, Outcome
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from workers.training.meshed import Meshed
+    from workers.training.mesh.meshed import Meshed
 
 AVERAGE = "LockstepMeshAvgPool"
 

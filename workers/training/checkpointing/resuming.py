@@ -12,9 +12,9 @@ from workers.contract import catalog
 from workers.contract.kinds import fitting
 from workers.contract.problems import Problem, SpecInvalid
 from workers.contract.spec import JobSpec
-from workers.training import checkpoints
-from workers.training.checkpoints import CheckpointError, Manifest
-from workers.training.state import ITERATION, MODEL
+from workers.training.checkpointing import checkpoints
+from workers.training.checkpointing.checkpoints import CheckpointError, Manifest
+from workers.training.checkpointing.state import ITERATION, MODEL
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

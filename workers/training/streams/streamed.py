@@ -15,7 +15,7 @@ from workers.training.distribution import Distribution
 from workers.training.evaluation import SMALLEST_BATCH, Evaluator
 from workers.training.objective import Objective
 from workers.training.steps import Hints, Outcome, Steps
-from workers.training.streaming import Stream, Walk, cut, put
+from workers.training.streams.streaming import Stream, Walk, cut, put
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -1,0 +1,1 @@
+"""Checkpoints, pausing, going on, and what is left when a job ends."""

@@ -1,0 +1,1 @@
+"""Jobs that take no steps: evaluate, predict, export."""

@@ -1,0 +1,1 @@
+"""One model over several devices: a DTensor mesh of batch x model."""

@@ -1,0 +1,1 @@
+"""Parameter servers: the chief that deals out steps, and the processes that serve it."""

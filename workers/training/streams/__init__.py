@@ -1,0 +1,1 @@
+"""Data that is read from disk while it is trained on."""
