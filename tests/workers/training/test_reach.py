@@ -37,7 +37,8 @@ def test_it_names_the_host_that_does_not_answer_and_the_remedy(
     name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: object
 ) -> None:
     module = {"mnist": mnist, "fashion_mnist": fashion_mnist}[name]
-    monkeypatch.setattr(module, "SOURCE", f"http://127.0.0.1:{free_port()}/{name}/")
+    gone = module.KEPT._replace(source=f"http://127.0.0.1:{free_port()}/{name}/")
+    monkeypatch.setattr(module, "KEPT", gone)
     said = module.probe(module.Options(), tmp_path)
     assert said is not None
     assert "cannot reach 127.0.0.1" in said

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from workers.contract.base import Options as _Options
 from workers.contract.data import DatasetInfo
 from workers.training.arrays import Arrays, DataError
-from workers.training.datasets._reach import out_of_reach
+from workers.training.datasets._kept import Kept
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -19,12 +19,17 @@ if TYPE_CHECKING:
 title = "Fashion-MNIST"
 summary = "70,000 pictures of clothes of 28 x 28 pixels (Zalando). Harder than MNIST. Downloaded once, 31 MB."
 
-SOURCE = "https://storage.googleapis.com/tensorflow/tf-keras-datasets/"
-FILES = (
-    "train-images-idx3-ubyte.gz",
-    "train-labels-idx1-ubyte.gz",
-    "t10k-images-idx3-ubyte.gz",
-    "t10k-labels-idx1-ubyte.gz",
+KEPT = Kept(
+    "Fashion-MNIST",
+    "fashion_mnist",
+    "https://storage.googleapis.com/tensorflow/tf-keras-datasets/",
+    "fashion-mnist",
+    (
+        "train-images-idx3-ubyte.gz",
+        "train-labels-idx1-ubyte.gz",
+        "t10k-images-idx3-ubyte.gz",
+        "t10k-labels-idx1-ubyte.gz",
+    ),
 )
 
 
@@ -39,37 +44,19 @@ def describe(options: Options) -> DatasetInfo:
 
 def probe(options: Options, home: Path) -> str | None:
     """Why this host cannot load it, else None."""
-    missing = _missing(home)
-    reason = out_of_reach(SOURCE + missing[0]) if missing else None
-    return f"Fashion-MNIST is not complete on this host, which {reason}. {_remedy(home, missing)}" if reason else None
+    return KEPT.probe(home)
 
 
 def load(options: Options, home: Path) -> Arrays:
     """Features [60000, 28, 28, 1] uint8, scaled by 1/255. Raises DataError."""
-    problem = probe(options, home)
-    if problem:
-        raise DataError(problem)
-    if _missing(home):
-        _download(home)
-    images, labels, test_images, test_labels = (_read(_folder(home) / name, home) for name in FILES)
+    KEPT.fetch(home)
+    images, labels, test_images, test_labels = (_read(KEPT.place(home, name), home) for name in KEPT.files)
     for pictures, classes in ((images, labels), (test_images, test_labels)):
         if pictures.shape[1:] != (28, 28) or len(pictures) != len(classes):
-            raise DataError(f"{_folder(home)} does not hold Fashion-MNIST. {_remedy(home, FILES)}")
+            raise DataError(f"{KEPT.place(home, '')} does not hold Fashion-MNIST. {KEPT.remedy(home)}")
     return Arrays(
         images[..., None], labels.astype("int32"), test_images[..., None], test_labels.astype("int32"), scale=1 / 255
     )
-
-
-def _folder(home: Path) -> Path:
-    return home / "datasets" / "fashion-mnist"
-
-
-def _missing(home: Path) -> tuple[str, ...]:
-    return tuple(name for name in FILES if not (_folder(home) / name).exists())
-
-
-def _remedy(home: Path, names: tuple[str, ...]) -> str:
-    return f"Put {', '.join(names)} from {SOURCE} into {_folder(home)}."
 
 
 def _read(file: Path, home: Path) -> NDArray[Any]:
@@ -85,15 +72,4 @@ def _read(file: Path, home: Path) -> NDArray[Any]:
         shape = struct.unpack_from(f">{dimensions}I", content, 4)
         return np.frombuffer(content, np.uint8, offset=4 + 4 * dimensions).reshape(shape)
     except (OSError, EOFError, ValueError, struct.error, zlib.error) as error:
-        raise DataError(f"{file} cannot be read ({error}). Delete it. {_remedy(home, (file.name,))}") from error
-
-
-def _download(home: Path) -> None:
-    import keras
-
-    try:
-        keras.datasets.fashion_mnist.load_data()
-    except Exception as error:
-        raise DataError(f"Fashion-MNIST cannot be downloaded ({error}). {_remedy(home, _missing(home))}") from error
-    if _missing(home):
-        raise DataError(f"Keras did not keep Fashion-MNIST under {home}. Set KERAS_HOME to {home}.")
+        raise KEPT.unreadable(file, error, home) from error

@@ -13,7 +13,7 @@ from workers.contract.base import Options as _Options
 from workers.contract.data import DatasetInfo
 from workers.training.arrays import Arrays, DataError
 from workers.training.datasets import _pickled as pickled
-from workers.training.datasets._reach import out_of_reach
+from workers.training.datasets._kept import Kept
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 title = "IMDB reviews"
 summary = "50,000 film reviews as word ids, kind or unkind (Maas et al., 2011). Downloaded once, 17 MB."
 
-SOURCE = "https://storage.googleapis.com/tensorflow/tf-keras-datasets/imdb.npz"
+KEPT = Kept("IMDB", "imdb", "https://storage.googleapis.com/tensorflow/tf-keras-datasets/", "", ("imdb.npz",))
 PADDING, START, UNKNOWN, FIRST_WORD = 0, 1, 2, 3
 """Ids as Keras has them: those that mean something themselves, then a word of rank r (from 1) has r + FIRST_WORD."""
 
@@ -55,24 +55,19 @@ def describe(options: Options) -> DatasetInfo:
 
 def probe(options: Options, home: Path) -> str | None:
     """Why this host cannot load it, else None."""
-    reason = None if _file(home).exists() else out_of_reach(SOURCE)
-    return f"IMDB is not on this host, which {reason}. {_remedy(home)}" if reason else None
+    return KEPT.probe(home)
 
 
 def load(options: Options, home: Path) -> Arrays:
     """Features [25000, length] int32, targets 1 for a kind review. Raises DataError."""
-    problem = probe(options, home)
-    if problem:
-        raise DataError(problem)
-    file = _file(home)
-    if not file.exists():
-        _download(file)
+    KEPT.fetch(home)
+    file = KEPT.place(home, "imdb.npz")
     try:
         with zipfile.ZipFile(file) as archive:
             parts = [_member(archive, name) for name in ("x_train", "y_train", "x_test", "y_test")]
         reviews = [_ids(parts[index], options) for index in (0, 2)]
     except (OSError, EOFError, ValueError, KeyError, TypeError, zipfile.BadZipFile, pickle.UnpicklingError) as error:
-        raise DataError(f"{file} cannot be read as IMDB ({error}). Delete it. {_remedy(home)}") from error
+        raise KEPT.unreadable(file, error, home) from error
     for features, targets in ((reviews[0], parts[1]), (reviews[1], parts[3])):
         if len(features) != len(targets):
             raise DataError(f"{file} does not hold IMDB: {len(features)} reviews, {len(targets)} classes.")
@@ -93,22 +88,3 @@ def _ids(reviews: NDArray[Any], options: Options) -> NDArray[Any]:
         ids = np.concatenate([[START], np.asarray(review, np.int64) + FIRST_WORD])[-options.length :]
         row[len(row) - len(ids) :] = np.where(ids < options.vocabulary, ids, UNKNOWN)
     return found
-
-
-def _file(home: Path) -> Path:
-    return home / "datasets" / "imdb.npz"
-
-
-def _remedy(home: Path) -> str:
-    return f"Put {SOURCE} there as {_file(home)}."
-
-
-def _download(file: Path) -> None:
-    import keras
-
-    try:
-        keras.datasets.imdb.load_data()
-    except Exception as error:
-        raise DataError(f"IMDB cannot be downloaded ({error}). {_remedy(file.parent.parent)}") from error
-    if not file.exists():
-        raise DataError(f"Keras did not keep IMDB as {file}. Set KERAS_HOME to {file.parent.parent}.")

@@ -8,12 +8,12 @@ from pathlib import Path
 from workers.contract.base import Options as _Options
 from workers.contract.data import DatasetInfo
 from workers.training.arrays import Arrays, DataError
-from workers.training.datasets._reach import out_of_reach
+from workers.training.datasets._kept import Kept
 
 title = "MNIST"
 summary = "70,000 handwritten digits of 28 x 28 pixels (LeCun and Cortes). Downloaded once, 11 MB."
 
-SOURCE = "https://storage.googleapis.com/tensorflow/tf-keras-datasets/mnist.npz"
+KEPT = Kept("MNIST", "mnist", "https://storage.googleapis.com/tensorflow/tf-keras-datasets/", "", ("mnist.npz",))
 
 
 class Options(_Options):
@@ -27,47 +27,25 @@ def describe(options: Options) -> DatasetInfo:
 
 def probe(options: Options, home: Path) -> str | None:
     """Why this host cannot load it, else None."""
-    reason = None if _file(home).exists() else out_of_reach(SOURCE)
-    return f"MNIST is not on this host, which {reason}. {_remedy(home)}" if reason else None
+    return KEPT.probe(home)
 
 
 def load(options: Options, home: Path) -> Arrays:
     """Features [60000, 28, 28, 1] uint8, scaled by 1/255. Raises DataError."""
     import numpy as np
 
-    problem = probe(options, home)
-    if problem:
-        raise DataError(problem)
-    file = _file(home)
-    if not file.exists():
-        _download(file)
+    KEPT.fetch(home)
+    file = KEPT.place(home, "mnist.npz")
     try:
         with np.load(file, allow_pickle=False) as archive:
             parts = [archive[name] for name in ("x_train", "y_train", "x_test", "y_test")]
     except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
-        raise DataError(f"{file} cannot be read as MNIST ({error}). Delete it. {_remedy(home)}") from error
+        raise KEPT.unreadable(file, error, home) from error
     for pictures, labels in (parts[:2], parts[2:]):
         if pictures.shape[1:] != (28, 28) or len(pictures) != len(labels):
-            raise DataError(f"{file} does not hold MNIST: found pictures of shape {pictures.shape}. {_remedy(home)}")
+            raise DataError(
+                f"{file} does not hold MNIST: found pictures of shape {pictures.shape}. {KEPT.remedy(home)}"
+            )
     return Arrays(
         parts[0][..., None], parts[1].astype("int32"), parts[2][..., None], parts[3].astype("int32"), scale=1 / 255
     )
-
-
-def _file(home: Path) -> Path:
-    return home / "datasets" / "mnist.npz"
-
-
-def _remedy(home: Path) -> str:
-    return f"Put {SOURCE} there as {_file(home)}."
-
-
-def _download(file: Path) -> None:
-    import keras
-
-    try:
-        keras.datasets.mnist.load_data()
-    except Exception as error:
-        raise DataError(f"MNIST cannot be downloaded ({error}). {_remedy(file.parent.parent)}") from error
-    if not file.exists():
-        raise DataError(f"Keras did not keep MNIST as {file}. Set KERAS_HOME to {file.parent.parent}.")
