@@ -87,7 +87,7 @@ def run_script(name: str, *arguments: str, **env: str) -> dict[str, Any]:
         env={**os.environ, "PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": "-1", **env},
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=900,
         check=False,
     )
     assert done.returncode == 0, done.stderr

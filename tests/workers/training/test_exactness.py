@@ -58,7 +58,7 @@ def start(places: dict[str, Place], folder: Path, script: str = "exactness.py") 
 
 def answer(process: subprocess.Popen[str], folder: Path) -> dict[str, Any]:
     try:
-        out, _ = process.communicate(timeout=580)
+        out, _ = process.communicate(timeout=900)
     finally:
         process.kill()
     assert process.returncode == 0, "\n".join(log.read_text()[-4000:] for log in folder.glob("*.log"))

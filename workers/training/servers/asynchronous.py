@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 LOOK_SECONDS = 0.25
 RETRY_SECONDS = 0.05
+BUSY = 2
+"""For how many calls' time a closure keeps its worker busy: the way there and back must be little beside it."""
 
 
 class AsynchronousSteps:
@@ -95,7 +97,7 @@ class AsynchronousSteps:
 
         self._dealt = max(self._dealt, start)
         end = min(fence, len(self._rows))
-        size = max(1, count // self._ahead)
+        size = max(1, min(count, BUSY * count // self._chief.workers))
         began, arrived = time.monotonic(), 0
         while self._finished.shape[1] < count:
             try:

@@ -45,8 +45,9 @@ class Options(_Options):
         2,
         ge=1,
         le=16,
-        title="Steps in flight",
-        description="Steps dealt out ahead for each worker: more hide the way to it, fewer keep weights fresher.",
+        title="Closures in flight",
+        description="Dealt out ahead for each worker, each of several steps where they are quick: more hide the way to "
+        "it, fewer are under way when the job pauses or a worker is lost.",
         json_schema_extra={"advanced": True},
     )
     device_type: Literal["auto", "cpu", "gpu"] = Field(
