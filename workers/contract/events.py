@@ -201,7 +201,7 @@ class Ended(_Event):
     log_tail: str = ""
 
 
-_Any = (
+_AnyEvent = (
     Phase
     | Started
     | Points
@@ -216,7 +216,7 @@ _Any = (
     | Exited
     | Ended
 )
-Event = Annotated[_Any, Field(discriminator="type")]
+Event = Annotated[_AnyEvent, Field(discriminator="type")]
 _adapter: TypeAdapter[Event] = TypeAdapter(Event)
 
 

@@ -36,7 +36,18 @@ def build_model(place: Place, distribution: Distribution) -> Any:
         model = build(spec.dataset_info, spec.options_of("model"))
         if file is not None:
             initial_model.assign(model, given, file)
+    if spec.layout.replicas > 1 and not training.jit:  # XLA cannot talk to other replicas
+        _normalize_over_all(model)
     return model
+
+
+def _normalize_over_all(model: Any) -> None:
+    """Let batch normalization see the global batch, so that replicas learn what one device would."""
+    import keras
+
+    for layer in model._flatten_layers():
+        if isinstance(layer, keras.layers.BatchNormalization):
+            layer.synchronized = True
 
 
 def started(place: Place, distribution: Distribution, data: Data, model: Any, *, steps_per_call: int) -> Started:

@@ -21,7 +21,7 @@ from workers.gang.environment import environment
 from workers.training.checkpointing.checkpoints import FOLDER
 from workers.training.here import place_here
 
-pytestmark = [pytest.mark.tensorflow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.tensorflow, pytest.mark.timeout(1800)]
 IN_ONE_PROCESS: dict[str, dict[str, Any]] = {
     "one_device": {"name": "one_device"},
     "mirrored 3": {"name": "mirrored", "options": {"devices": 3, "device_type": "cpu"}},

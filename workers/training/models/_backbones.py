@@ -30,12 +30,8 @@ def enlarged(pictures: Any) -> Any:
 
 
 def headed(entry: Any, features: Any, info: DatasetInfo, dropout: float, name: str) -> Any:
-    """A keras.Model with logits on `features` [batch, width], its batch normalization over the global batch."""
+    """A keras.Model with logits on `features` [batch, width]."""
     import keras
 
     hidden = keras.layers.Dropout(dropout)(features) if dropout else features
-    model = keras.Model(entry, keras.layers.Dense(info.outputs, dtype="float32", name="logits")(hidden), name=name)
-    for layer in model.layers:
-        if isinstance(layer, keras.layers.BatchNormalization):
-            layer.synchronized = True
-    return model
+    return keras.Model(entry, keras.layers.Dense(info.outputs, dtype="float32", name="logits")(hidden), name=name)
