@@ -61,10 +61,10 @@ def request_stop(*, job: Job, by: User | None) -> bool:
     return stopping
 
 
-def request_pause(*, job: Job) -> bool:
+def request_pause(*, job: Job, by: User | None = None) -> bool:
     """Ask a job on its hosts to save a checkpoint and to give its devices back; False when it is at no such point."""
     with transaction.atomic():
-        won = job.trains and transitions.begin_pausing(job.pk)
+        won = job.trains and transitions.begin_pausing(job.pk, by=_name(by))
         if won:
             notices.changed([job.pk])
             notices.wake_control()
@@ -81,7 +81,7 @@ def request_save(*, job: Job) -> bool:
     return won
 
 
-def resume(*, job: Job) -> bool:
+def resume(*, job: Job, by: User | None = None) -> bool:
     """Queue a paused, failed or stopped job again, to go on from its newest stored checkpoint; False without one."""
     with transaction.atomic():
         locked = Job.objects.select_for_update().get(pk=job.pk)
@@ -91,6 +91,7 @@ def resume(*, job: Job) -> bool:
             checkpoint,
             epoch=-(-checkpoint.step // locked.steps_per_epoch) if locked.steps_per_epoch else 0,
             earlier_seconds=phases.trained_seconds(locked) or 0.0,
+            by=_name(by),
         )
         if won:
             notices.changed([job.pk])

@@ -106,13 +106,13 @@ def stop(request: HttpRequest, job_id: int) -> HttpResponse:
 @require_POST
 def pause(request: HttpRequest, job_id: int) -> HttpResponse:
     """Ask for a checkpoint and for the devices; 409 when it does not run."""
-    return _verb(request, job_id, lambda job, _: services.request_pause(job=job))
+    return _verb(request, job_id, lambda job, user: services.request_pause(job=job, by=user))
 
 
 @require_POST
 def resume(request: HttpRequest, job_id: int) -> HttpResponse:
     """Queue the job again, to go on from its newest checkpoint; 409 when there is none, or it has not ended."""
-    return _verb(request, job_id, lambda job, _: services.resume(job=job))
+    return _verb(request, job_id, lambda job, user: services.resume(job=job, by=user))
 
 
 @require_POST
