@@ -195,6 +195,7 @@ class Supervisor(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["attempt", "host"], name="supervisor_of_host")]
+        indexes = [models.Index(fields=["attempt"], condition=models.Q(holds=True), name="supervisor_holds")]
         ordering = ["attempt", "host"]
 
     def __str__(self) -> str:

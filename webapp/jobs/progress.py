@@ -123,6 +123,7 @@ class _Update:
             self._artifact(
                 event.name, {"stored": False, "host": event.host, "path": event.path, "problem": event.cause}
             )
+        checkpoints.note_held(self.attempt, self.process.partition("@")[2], self._get("artifacts"))
 
     def _checkpoint(self, event: checkpoints.Told) -> None:
         checkpoints.take(self.attempt, event)

@@ -41,5 +41,11 @@ class Migration(migrations.Migration):
                 'constraints': [models.UniqueConstraint(fields=('attempt', 'phase'), name='change_phase')],
             },
         ),
+        migrations.AddIndex(
+            model_name="supervisor",
+            index=models.Index(
+                condition=models.Q(("holds", True)), fields=["attempt"], name="supervisor_holds"
+            ),
+        ),
         migrations.RunPython(begin, migrations.RunPython.noop),
     ]
