@@ -7,6 +7,7 @@ from django.utils import timezone
 
 from webapp.jobs import notices, phases, resuming, transitions
 from webapp.jobs.models import Job, State
+from webapp.jobs.states import RESUMABLE
 from webapp.teams.models import Team, User
 from workers.contract.spec import JobSpec
 
@@ -82,7 +83,12 @@ def request_save(*, job: Job) -> bool:
 
 
 def resume(*, job: Job, by: User | None = None) -> bool:
-    """Queue a paused, failed or stopped job again, to go on from its newest stored checkpoint; False without one."""
+    """Queue a paused, failed or stopped job again, to go on from its newest stored checkpoint; False without one.
+
+    Raises resuming.CannotResume when that one is torn.
+    """
+    if job.trains and job.state in RESUMABLE:
+        resuming.set_aside_torn(job)
     with transaction.atomic():
         locked = Job.objects.select_for_update().get(pk=job.pk)
         checkpoint = resuming.newest(locked) if locked.trains else None

@@ -16,6 +16,7 @@ from webapp.jobs.downloads import file_response, zip_response
 from webapp.jobs.listing import ListingInvalid, listing
 from webapp.jobs.models import Job, State
 from webapp.jobs.presenting import job_message, row_message
+from webapp.jobs.resuming import CannotResume
 from webapp.jobs.store import store
 from webapp.teams import access
 from webapp.teams.models import User
@@ -85,13 +86,18 @@ def state(request: HttpRequest, job_id: int) -> JsonResponse:
 
 
 def _verb(request: HttpRequest, job_id: int, ask: Callable[[Job, User], bool]) -> HttpResponse:
-    """Ask something of a job; back to its page, or its `job` message for scripts (409 when it cannot be done now)."""
+    """Ask something of a job; back to its page, or its `job` message for scripts (409 when it cannot be done now, with
+    `why` where there is more to say than that)."""
     found = get_job_or_404(request, job_id)
     user = access.check_may_write(request.user, found.team)
-    done = ask(found, user)
+    done, why = False, ""
+    try:
+        done = ask(found, user)
+    except CannotResume as error:
+        why = str(error)
     if not request.accepts("text/html"):
         found.refresh_from_db()
-        return JsonResponse(job_message(found), status=200 if done else 409)
+        return JsonResponse({**job_message(found), "why": why}, status=200 if done else 409)
     response = redirect("job", job_id=job_id)
     response.status_code = 303
     return response
