@@ -65,8 +65,7 @@ def test_it_holds_the_view_in_the_address(server: Server, page: Page) -> None:
 
 def test_an_evaluation_is_a_level_across_the_curves(server: Server, page: Page) -> None:
     jobs = server.ask(
-        PAIR.replace("show([one.pk, two.pk])", "")
-        + "three, t3 = job('tried on wine', 'succeeded', kind='evaluate');"
+        PAIR.replace("show([one.pk, two.pk])", "") + "three, t3 = job('tried on wine', 'succeeded', kind='evaluate');"
         "points(three, t3, 'val_loss', [0], [0.25]); points(three, t3, 'throughput', [0, 0], [900.0, 990.0]);"
         "show([one.pk, two.pk, three.pk])"
     )
@@ -79,7 +78,7 @@ def test_an_evaluation_is_a_level_across_the_curves(server: Server, page: Page) 
     _lines(page, 2, '[data-chart="throughput"]')
     row = page.locator(f'#results tr[data-job="{jobs[2]}"]')
     expect(row).to_contain_text("0.2500")
-    expect(row.locator('[data-column="0"]')).to_have_text("–")
+    expect(row.locator('[data-column="0"]')).to_have_text("\u2013")
 
 
 def test_it_hides_isolates_and_points_out(server: Server, page: Page) -> None:

@@ -12,7 +12,7 @@ from webapp.jobs.texts import fit
 
 MOST = 200
 """Shown of one job, the newest."""
-WORDS = {"training": "training", "evaluating": "evaluating", "predicting": "predicting", "saving": "saving the model"}
+WORDS = {"training": "training", "evaluating": "evaluating", "predicting": "predicting", "saving": "saving"}
 ASKED = {State.PAUSING: "Pause", State.STOPPING: "Stop"}
 
 

@@ -79,8 +79,9 @@ def job_message(job: Job) -> dict[str, Any]:
 
 
 def shown_checkpoints(job: Job) -> list[Checkpoint]:
-    """Those that are somewhere, newest first; what was dropped before the store had it is nowhere."""
-    there = job.checkpoints.filter(Q(stored__isnull=False) | Q(dropped__isnull=True))
+    """Those that stay, newest first, and the newest stored one even while it gives way: the job would go on from it."""
+    newest = job.checkpoints.in_store().newest_first().values("pk")[:1]
+    there = job.checkpoints.filter(Q(dropped__isnull=True) | Q(pk__in=newest))
     return list(there.select_related("attempt").defer("attempt__assignment").newest_first()[:MOST_CHECKPOINTS])
 
 

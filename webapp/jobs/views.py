@@ -30,6 +30,19 @@ def get_job_or_404(request: HttpRequest, job_id: int) -> Job:
     return get_object_or_404(Job.objects.visible_to(request.user).select_related("team", "owner"), pk=job_id)
 
 
+COLUMNS = (
+    ("data", "Dataset, model"),
+    ("strategy", "Strategy"),
+    ("progress", "Progress"),
+    ("loss", "Loss"),
+    ("accuracy", "Accuracy"),
+    ("throughput", "Samples/s"),
+    ("owner", "Owner"),
+    ("age", "Age"),
+)
+"""Those of the table that a person may leave out."""
+
+
 @require_safe
 def jobs(request: HttpRequest, slug: str) -> HttpResponse:
     """The table with its first page; it asks `jobs-rows` for more and listens on the team's socket."""
@@ -43,6 +56,7 @@ def jobs(request: HttpRequest, slug: str) -> HttpResponse:
         "rows": [row_message(job) for job in page.jobs],
         "total": page.total,
         "states": State.choices,
+        "columns": COLUMNS,
         "may_write": access.may_write(request.user, team),
     }
     return render(request, "jobs/list.html", context)
