@@ -95,8 +95,9 @@ class Supervisor:
             port_range=self.settings.port_range,
             resume=None if assignment.resume is None else self.run.resume,
         )
-        self.run.begun_file.touch()
         try:
+            self.journal.reserve()
+            self.run.begun_file.touch()
             gang.start()
         except (OSError, NoFreePort, SpecInvalid) as error:
             return Verdict("failed", cut(f"{self.settings.lockstep_host} could not start the processes: {error}", 900))
