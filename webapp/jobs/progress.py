@@ -180,7 +180,8 @@ class _Update:
         self.fields |= {
             "segment": self.attempt.number,
             "started_info": event.model_dump(mode="json"),
-            "replicas": len(event.replicas),
+            # A model that is split tells of each device; those that hold it together are one replica.
+            "replicas": len({each.replica for each in event.replicas}),
             "total_steps": event.total_steps,
             "steps_per_epoch": event.steps_per_epoch,
             "global_batch": event.global_batch,

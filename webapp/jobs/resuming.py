@@ -70,12 +70,12 @@ def problems(team: Team, spec: JobSpec) -> list[Problem]:
         return [Problem("resume.job", f"is not a job of {team}", spec.resume.job, offer(team, spec))]
     stored = job.checkpoints.in_store().filter(name=spec.resume.checkpoint).newest_first().first()
     if stored is None:
-        message = f"of job {job.pk} is not in the artifact store"
-        return [Problem("resume.checkpoint", message, spec.resume.checkpoint, offer(team, spec, job))]
+        message = f"{spec.resume.checkpoint} of job {job.pk} is not in the artifact store"
+        return [Problem("resume.checkpoint", message, None, offer(team, spec, job))]
     fault = soundness.fault(stored)
     if fault:
-        message = f"of job {job.pk} {fault}"
-        return [Problem("resume.checkpoint", message, spec.resume.checkpoint, offer(team, spec, job))]
+        message = f"{spec.resume.checkpoint} of job {job.pk} {fault}"
+        return [Problem("resume.checkpoint", message, None, offer(team, spec, job))]
     return _misfits(job, spec, team) or (_length(stored, spec) if spec.kind == "train" else [])
 
 

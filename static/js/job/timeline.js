@@ -3,7 +3,7 @@
 
 import { bytes, duration, exact, integer, number } from "../format.js";
 
-const MOST_EVALUATIONS = 50;
+const MOST_EVALUATIONS = 10;
 
 export class Timeline {
   constructor(list, empty) {

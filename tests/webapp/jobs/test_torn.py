@@ -89,7 +89,7 @@ def test_a_new_job_is_refused_before_anything_starts(
     spec = parse({**seed_spec, "resume": {"job": job.pk, "checkpoint": "step-60"}})
     [problem] = resuming.problems(team, spec)
     assert problem.path == "resume.checkpoint"
-    assert problem.message == f"of job {job.pk} {words}"
+    assert problem.message == f"step-60 of job {job.pk} {words}"
     assert problem.remedy == f"The newest that fits is step-50 of job {job.pk}"
 
 
