@@ -36,6 +36,15 @@ def stop(attempt: int) -> None:
     launching.stop(HostSettings().lockstep_runs, attempt)
 
 
+@app.task(name="workers.tasks.store")  # type: ignore[untyped-decorator]
+def store(attempt: int) -> None:
+    """Put into the artifact store what it could not take when the attempt ended; does nothing where all is stored.
+
+    Raises ValueError when `attempt` is no number of an attempt.
+    """
+    launching.store(HostSettings().lockstep_runs, attempt)
+
+
 @app.task(name="workers.tasks.inspect")  # type: ignore[untyped-decorator]
 def inspect(order: dict[str, Any]) -> None:
     """Have an uploaded file looked at in a throw-away process; the report goes into the artifact store.

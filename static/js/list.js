@@ -1,6 +1,7 @@
 // @ts-check
 // The jobs page: rows that follow the team's socket, filter and sort in the address, a selection to compare.
 
+import { bindColumns } from "./columns.js";
 import { integer } from "./format.js";
 import { bind } from "./keys.js";
 import { finishRow, makeRow, writeRow } from "./rows.js";
@@ -27,6 +28,7 @@ let newest = 0;
 let timer = 0;
 let asked = 0;
 
+bindColumns(find(".column-menu"), find(".jobs-table"));
 for (const line of body.children) adopt(/** @type {HTMLElement} */ (line));
 
 function adopt(line) {

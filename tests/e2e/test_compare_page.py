@@ -63,6 +63,24 @@ def test_it_holds_the_view_in_the_address(server: Server, page: Page) -> None:
     _until(page, f"Math.max(...{_plot()}.map(line => line.x.at(-1))) === {400 * 256}")
 
 
+def test_an_evaluation_is_a_level_across_the_curves(server: Server, page: Page) -> None:
+    jobs = server.ask(
+        PAIR.replace("show([one.pk, two.pk])", "") + "three, t3 = job('tried on wine', 'succeeded', kind='evaluate');"
+        "points(three, t3, 'val_loss', [0], [0.25]); points(three, t3, 'throughput', [0, 0], [900.0, 990.0]);"
+        "show([one.pk, two.pk, three.pk])"
+    )
+    _open(page, server, jobs, "&metrics=loss,val_loss,throughput")
+    _lines(page, 2)
+    chart = '[data-chart="val_loss"]'
+    level = f"{_plot(chart)}.find(line => line.meta === 'job {jobs[2]}')"
+    _until(page, f"({_plot(chart)} ?? []).length > 0 && JSON.stringify({level}.y) === '[0.25,0.25]'")
+    assert page.evaluate(f"{level}.x.at(-1)") == 400, "as far as the longest of the others"
+    _lines(page, 2, '[data-chart="throughput"]')
+    row = page.locator(f'#results tr[data-job="{jobs[2]}"]')
+    expect(row).to_contain_text("0.2500")
+    expect(row.locator('[data-column="0"]')).to_have_text("\u2013")
+
+
 def test_it_hides_isolates_and_points_out(server: Server, page: Page) -> None:
     jobs = server.ask(PAIR)
     _open(page, server, jobs)

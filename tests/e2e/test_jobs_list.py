@@ -72,6 +72,24 @@ def test_rows_say_what_the_server_wrote_before_any_script_ran(server: Server, ta
     context.close()
 
 
+def test_columns_can_be_left_out_and_stay_out(table: Page) -> None:
+    table.get_by_text("Columns", exact=True).click()
+    table.locator(".column-menu").get_by_label("Strategy").uncheck()
+    expect(table.locator(".col-strategy").first).to_be_hidden()
+    expect(table.locator("tbody .col-loss").first).to_be_visible()
+    table.reload()
+    expect(table.locator("tbody .col-strategy").first).to_be_hidden()
+    table.get_by_text("Columns", exact=True).click()
+    box = table.locator(".column-menu").get_by_label("Strategy")
+    expect(box).not_to_be_checked()
+    assert not violations(table)
+    box.check()
+    expect(table.locator("tbody .col-strategy").first).to_be_visible()
+    table.evaluate("localStorage.setItem('lockstep-job-columns', 'no JSON')")
+    table.reload()
+    expect(table.locator("tbody .col-strategy").first).to_be_visible()
+
+
 def test_the_filter_narrows_the_table_and_stands_in_the_address(table: Page) -> None:
     table.keyboard.press("/")
     table.keyboard.type("state:running gam")

@@ -93,6 +93,16 @@ def test_it_refuses_what_is_no_attempt(host: Host, attempt: object) -> None:
         launching.stop(host.runs, attempt)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="attempt"):
         launching.launch(host.runs, {"attempt": attempt})
+    with pytest.raises(ValueError, match="attempt"):
+        launching.store(host.runs, attempt)  # type: ignore[arg-type]
+
+
+def test_it_stores_nothing_of_an_attempt_that_it_does_not_have(host: Host) -> None:
+    assert not launching.store(host.runs, 5)
+    host.prepare(attempt=6)
+    assert not launching.store(host.runs, 6), "it has not ended"
+    assert not host.run_folder(6).alive
+    assert not host.run_folder(5).path.exists()
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from redis.exceptions import RedisError
 from workers.contract.wire import host_queue
 
 LAUNCH, STOP, INSPECT = "workers.tasks.launch", "workers.tasks.stop", "workers.tasks.inspect"
+STORE = "workers.tasks.store"
 TIMEOUTS = {"socket_connect_timeout": 1.0, "socket_timeout": 2.0, "max_retries": 0}
 
 

@@ -9,21 +9,23 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Literal
 
 import redis
 from django.conf import settings
 from django.db.models import Exists, OuterRef, Q, QuerySet
+from kombu.connection import Connection
 
 from webapp.cluster import broker
 from webapp.cluster.clock import database_now
-from webapp.jobs.models import State, Supervisor
+from webapp.jobs.models import ACTIVE, Attempt, State, Supervisor
 from webapp.jobs.notices import client
 from workers.contract.wire import COMMITTED_TTL, ORDER, SAVE, attempt_key, host_queue
 
 LAUNCH_AGAIN = timedelta(seconds=5)
 STOP_AGAIN = timedelta(seconds=3)
+STORE_AGAIN, STORE_AT_LAST = timedelta(seconds=30), timedelta(hours=1)
 QUEUE_LIMIT = 4
 """A host whose queue holds so much is not reading it; more copies would not make it."""
 LAUNCHING = (State.STARTING, State.RUNNING, State.PAUSING)
@@ -36,22 +38,26 @@ def dispatch() -> int:
     """Send what is due; how many orders were sent. Raises broker.BrokerAway."""
     _order_pauses()
     _order_saves()
-    launches, stops = list(_due_launches()), list(_due_stops())
-    if not launches and not stops:
+    launches, stops, stores = list(_due_launches()), list(_due_stops()), _due_stores()
+    if not launches and not stops and not stores:
         return 0
     order({supervisor.attempt_id for supervisor in stops}, "stop")
     with broker.connect() as connection:
-        sent = 0
-        for supervisor in _not_congested(launches):
-            assignment = supervisor.attempt.assignment
-            broker.send(connection, broker.LAUNCH, host=supervisor.host, args=[assignment])
-            Supervisor.objects.filter(pk=supervisor.pk).update(sent=database_now())
-            sent += 1
-        for supervisor in _not_congested(stops):
-            broker.send(connection, broker.STOP, host=supervisor.host, args=[supervisor.attempt_id])
-            Supervisor.objects.filter(pk=supervisor.pk).update(stop_sent=database_now())
-            sent += 1
-    return sent
+        return (
+            _send(connection, broker.LAUNCH, launches, "sent")
+            + _send(connection, broker.STOP, stops, "stop_sent")
+            + _send(connection, broker.STORE, stores, "sent")
+        )
+
+
+def _send(connection: Connection, task: str, supervisors: list[Supervisor], when: str) -> int:
+    """Put the task on each one's host's queue and note in the field `when` that it was; how many."""
+    due = _not_congested(supervisors)
+    for supervisor in due:
+        about = supervisor.attempt.assignment if task == broker.LAUNCH else supervisor.attempt_id
+        broker.send(connection, task, host=supervisor.host, args=[about])
+        Supervisor.objects.filter(pk=supervisor.pk).update(**{when: database_now()})
+    return len(due)
 
 
 def order(attempts: Iterable[int], what: Literal["pause", "stop", "void"]) -> None:
@@ -102,6 +108,23 @@ def _due_stops() -> QuerySet[Supervisor]:
     stopping = Q(attempt__job__state=State.STOPPING) | Exists(broken)
     again = Q(stop_sent__isnull=True) | Q(stop_sent__lt=database_now() - STOP_AGAIN)
     return _living().filter(stopping, again)
+
+
+def _due_stores() -> list[Supervisor]:
+    """Of jobs at rest whose files lie on a host, since the artifact store could not take them: ever more rarely.
+
+    Of their newest attempt only: a later one has taken the place of what it left.
+    """
+    later = Attempt.objects.filter(job=OuterRef("attempt__job"), pk__gt=OuterRef("attempt"))
+    resting = Supervisor.objects.filter(~Exists(later), holds=True, attempt__ended__isnull=False)
+    found = resting.exclude(attempt__job__state__in=ACTIVE).select_related("attempt").defer("attempt__assignment")
+    now = database_now()
+    return [each for each in found.order_by("pk") if each.sent is None or now - each.sent > _patience(each, now)]
+
+
+def _patience(supervisor: Supervisor, now: datetime) -> timedelta:
+    waited = now - (supervisor.attempt.ended or now)
+    return min(max(STORE_AGAIN, waited / 8), STORE_AT_LAST)
 
 
 def _living() -> QuerySet[Supervisor]:

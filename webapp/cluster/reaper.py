@@ -13,7 +13,7 @@ from django.db.models import Exists, F, OuterRef, Q
 from webapp.cluster import dispatch
 from webapp.cluster.clock import database_now
 from webapp.cluster.hearing import EAR_GAP
-from webapp.cluster.models import Device, Listening
+from webapp.cluster.models import Device, Host, Listening
 from webapp.jobs import transitions
 from webapp.jobs.models import Attempt, State, Supervisor
 from workers.contract.wire import LEASE_SECONDS
@@ -80,6 +80,11 @@ def _give_up(supervisor: Supervisor) -> bool:
     job = supervisor.attempt.job
     if supervisor.heard is None:
         cause = f"Host {supervisor.host} did not start it within {START_LEASE.seconds} s: does its Celery worker run?"
+    elif Host.objects.filter(name=supervisor.host, heard__gt=database_now() - EAR_GAP).exists():
+        cause = (
+            f"Its supervisor on {supervisor.host} has been silent for {LEASE_SECONDS:.0f} s although the host itself "
+            "answers: it was stopped, or cannot write to its disk."
+        )
     else:
         cause = f"Host {supervisor.host} has been silent for {LEASE_SECONDS:.0f} s: it crashed or lost its network."
     log.warning("attempt %s is given up: %s", supervisor.attempt_id, cause)

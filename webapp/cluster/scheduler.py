@@ -80,7 +80,8 @@ def _start(job: Job, spec: JobSpec, plan: tuple[ProcessAssignment, ...]) -> bool
 
 
 def _launch(job: Job, spec: JobSpec, plan: tuple[ProcessAssignment, ...]) -> Attempt:
-    if not transitions.start(job.pk, processes=len(plan), at=database_now()):
+    hosts = ", ".join(sorted({process.host for process in plan}))
+    if not transitions.start(job.pk, processes=len(plan), at=database_now(), hosts=hosts):
         raise Taken
     checkpoint = job.resume_checkpoint
     number = job.attempts.count() + 1

@@ -91,7 +91,10 @@ def table(jobs: Sequence[Job], names: Sequence[str], summaries: Summaries) -> Ta
 
 
 def seconds(job: Job) -> float | None:
-    """How long `job` has trained, from its first step on and without its pauses; None before that."""
+    """How long `job` has trained, from its first step on and without its pauses; None before that, and for
+    one that takes no steps."""
+    if not job.trains:
+        return None
     begin = job.first_step or job.started
     if job.attempt_first_step is None and not job.earlier_seconds and begin is not None:
         return max(0.0, ((job.ended or timezone.now()) - begin).total_seconds())

@@ -35,7 +35,8 @@ def chosen(team: Team, ids: Sequence[int]) -> tuple[list[Job], list[str]]:
 
 
 def facts(job: Job) -> dict[str, Any]:
-    """What charts need of a job: how to turn its steps into epochs, samples and seconds since its first step."""
+    """What charts need of a job: how to turn its steps into epochs, samples and seconds since its first step, and
+    whether it took none, so that what it measured is a level to hold the others' curves against."""
     begin = job.first_step or job.started or job.created
     return {
         "id": job.pk,
@@ -43,6 +44,7 @@ def facts(job: Job) -> dict[str, Any]:
         "url": reverse("job", args=[job.pk]),
         "state": job.state,
         "live": job.state not in ENDED,
+        "level": not job.trains,
         "stepsPerEpoch": job.steps_per_epoch,
         "globalBatch": job.global_batch,
         "origin": begin.timestamp(),

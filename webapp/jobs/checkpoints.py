@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.db.models import QuerySet
 from django.utils import timezone
 
 from webapp.jobs.figures import jsonable
-from webapp.jobs.models import Attempt, Checkpoint, Process
+from webapp.jobs.models import Attempt, Checkpoint, Process, Supervisor
 from webapp.jobs.moments import moment
 from webapp.jobs.texts import fit
 from workers.contract import events as ev
@@ -34,6 +35,14 @@ def take(attempt: Attempt, event: Told) -> None:
             _write(
                 attempt, event.name, host=fit(event.host, 100), path=event.path[:4096], problem=fit(event.cause, 1000)
             )
+
+
+def note_held(attempt: Attempt, host: str, artifacts: Sequence[Mapping[str, Any]]) -> None:
+    """Note whether files lie on `host` alone, so that it is asked to store them once the store takes them again."""
+    lost = Checkpoint.objects.filter(attempt=attempt, host=host, stored__isnull=True, dropped__isnull=True)
+    held = any(each.get("problem") and not each.get("stored") and each.get("host") == host for each in artifacts)
+    held = held or lost.exclude(problem="").exists()
+    Supervisor.objects.filter(attempt=attempt, host=host).update(holds=held)
 
 
 def _write(attempt: Attempt, name: str, **fields: Any) -> None:

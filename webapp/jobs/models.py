@@ -15,7 +15,7 @@ from workers.contract.store import checkpoint_key
 if TYPE_CHECKING:
     from django.contrib.auth.models import AnonymousUser
 
-__all__ = ["ACTIVE", "ENDED", "ON_HOSTS", "Attempt", "Checkpoint", "Job", "Process", "State", "Supervisor"]
+__all__ = ["ACTIVE", "ENDED", "ON_HOSTS", "Attempt", "Change", "Checkpoint", "Job", "Process", "State", "Supervisor"]
 
 HEAVY = ("spec_json", "log_tail", "started_info", "artifacts")
 
@@ -191,9 +191,11 @@ class Supervisor(models.Model):
     target = models.CharField(max_length=40, blank=True)
     log_tail = models.TextField(blank=True)
     ended = models.DateTimeField(null=True)
+    holds = models.BooleanField(default=False, help_text="Files that the artifact store lacks lie on its host.")
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["attempt", "host"], name="supervisor_of_host")]
+        indexes = [models.Index(fields=["attempt"], condition=models.Q(holds=True), name="supervisor_holds")]
         ordering = ["attempt", "host"]
 
     def __str__(self) -> str:
@@ -225,6 +227,25 @@ class Process(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name} of {self.attempt}"
+
+
+class Change(models.Model):
+    """A change of a job's state, or the first time that an attempt came to a phase. Rows are only added."""
+
+    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="changes")
+    attempt = models.ForeignKey(Attempt, on_delete=models.CASCADE, null=True, related_name="changes")
+    time = models.DateTimeField()
+    state = models.CharField(max_length=12, choices=State.choices, blank=True)
+    phase = models.CharField(max_length=20, blank=True)
+    detail = models.CharField(max_length=1000, blank=True, help_text="By whom, on which hosts, or why.")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["attempt", "phase"], name="change_phase")]
+        indexes = [models.Index(fields=["job", "-time", "-id"], name="change_newest")]
+        ordering = ["job", "time", "id"]
+
+    def __str__(self) -> str:
+        return f"job {self.job_id} {self.state or self.phase}"
 
 
 class CheckpointQuerySet(models.QuerySet["Checkpoint"]):

@@ -11,7 +11,7 @@ from typing import Any
 from django.db.models import Q
 from django.urls import reverse
 
-from webapp.jobs import resuming
+from webapp.jobs import history, resuming
 from webapp.jobs.figures import thin
 from webapp.jobs.models import ACTIVE, Attempt, Checkpoint, Job, Process, State
 from webapp.jobs.phases import eta_seconds, phase_text, progress
@@ -36,7 +36,7 @@ def row_message(job: Job) -> dict[str, Any]:
 
 
 def job_message(job: Job) -> dict[str, Any]:
-    """Everything that the job's page shows but its series and logs. Three queries when `owner` is joined, and one more
+    """Everything that the job's page shows but its series and logs. Four queries when `owner` is joined, and one more
     for one that could only go on from another job's checkpoint."""
     attempt = job.current_attempt
     checkpoints = shown_checkpoints(job)
@@ -64,6 +64,7 @@ def job_message(job: Job) -> dict[str, Any]:
         "processes": _processes(attempt),
         "artifacts": [_artifact(job, each) for each in job.artifacts],
         "checkpoints": [_checkpoint(job, each) for each in checkpoints],
+        "history": history.told(job),
         "segment": job.segment,
         "paused": _iso(job.paused),
         "earlier_seconds": job.earlier_seconds,
@@ -78,8 +79,9 @@ def job_message(job: Job) -> dict[str, Any]:
 
 
 def shown_checkpoints(job: Job) -> list[Checkpoint]:
-    """Those that are somewhere, newest first; what was dropped before the store had it is nowhere."""
-    there = job.checkpoints.filter(Q(stored__isnull=False) | Q(dropped__isnull=True))
+    """Those that stay, newest first, and the newest stored one even while it gives way: the job would go on from it."""
+    newest = job.checkpoints.in_store().newest_first().values("pk")[:1]
+    there = job.checkpoints.filter(Q(dropped__isnull=True) | Q(pk__in=newest))
     return list(there.select_related("attempt").defer("attempt__assignment").newest_first()[:MOST_CHECKPOINTS])
 
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from typing import Any
 
 from django.db import transaction
 from django.db.models import F
 
-from webapp.jobs import checkpoints, conclusion, processes, transitions
+from webapp.jobs import checkpoints, conclusion, history, processes, transitions
 from webapp.jobs.figures import extend_spark, finite, jsonable
 from webapp.jobs.models import Attempt, Job
 from webapp.jobs.moments import moment
@@ -54,6 +55,7 @@ class _Update:
     def __init__(self, attempt: Attempt, process: str) -> None:
         self.attempt, self.job, self.process = attempt, attempt.job, process
         self.fields: dict[str, Any] = {}
+        self.phases: dict[str, datetime] = {}
         self.changed = False
 
     def run(self, batch: Sequence[ev.Event]) -> bool:
@@ -62,6 +64,8 @@ class _Update:
         if self.fields:
             Job.objects.filter(pk=self.job.pk).update(**{**self.fields, "revision": F("revision") + 1})
             self.changed = True
+        if self.phases:
+            history.note_phases(self.attempt, self.phases.items())
         for event in batch:
             if isinstance(event, ev.Ended):
                 self.changed |= conclusion.take(self.attempt, host=event.process.partition("@")[2], event=event)
@@ -119,6 +123,7 @@ class _Update:
             self._artifact(
                 event.name, {"stored": False, "host": event.host, "path": event.path, "problem": event.cause}
             )
+        checkpoints.note_held(self.attempt, self.process.partition("@")[2], self._get("artifacts"))
 
     def _checkpoint(self, event: checkpoints.Told) -> None:
         checkpoints.take(self.attempt, event)
@@ -165,6 +170,7 @@ class _Update:
         self._heard(event)
         if self.attempt.ended is None and processes.is_chief(self.attempt, self.process):
             self.fields["phase"] = event.phase
+            self.phases.setdefault(event.phase, moment(event.time, after=self.job.started))
             self.fields["phase_detail"] = fit(event.detail, 300)
 
     def _started(self, event: ev.Started) -> None:
@@ -174,7 +180,8 @@ class _Update:
         self.fields |= {
             "segment": self.attempt.number,
             "started_info": event.model_dump(mode="json"),
-            "replicas": len(event.replicas),
+            # A model that is split tells of each device; those that hold it together are one replica.
+            "replicas": len({each.replica for each in event.replicas}),
             "total_steps": event.total_steps,
             "steps_per_epoch": event.steps_per_epoch,
             "global_batch": event.global_batch,
@@ -186,5 +193,7 @@ class _Update:
         if up is not None:
             self.fields["processes_up"] = up
         self.changed = True
-        if self.attempt.ended is None and self.job.state == State.STARTING and transitions.run(self.job.pk):
-            self.job.state = State.RUNNING
+        if self.attempt.ended is None and self.job.state == State.STARTING:
+            at = moment(event.time, after=self.job.started)
+            if transitions.run(self.job.pk, at=at):
+                self.job.state = State.RUNNING

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from webapp.jobs import notices, soundness
 from webapp.jobs.models import Checkpoint, Job
 from webapp.teams.models import Team
 from workers.contract.catalog import Kind
@@ -11,6 +12,7 @@ from workers.contract.kinds import fitting, lacks_weights
 from workers.contract.problems import Problem, SpecInvalid
 from workers.contract.spec import JobSpec
 
+NO_OTHER = "No other checkpoint of it is in the artifact store, so it cannot go on."
 SAME: tuple[Kind, ...] = ("model", "dataset")
 
 
@@ -19,6 +21,30 @@ def newest(job: Job) -> Checkpoint | None:
     own = job.checkpoints.in_store().newest_first().first()
     begun = job.resume_checkpoint
     return own or (begun if begun is not None and begun.stored is not None else None)
+
+
+class CannotResume(Exception):
+    """A job's newest checkpoint cannot be gone on from; the message names it, says why and what there is instead."""
+
+
+def set_aside_torn(job: Job) -> None:
+    """Pass over what the store holds of `job` in pieces, from the newest on.
+
+    Raises CannotResume when there was any: whoever asked meant that one, and is offered the newest whole one.
+    """
+    torn = []
+    while (checkpoint := newest(job)) is not None and (fault := soundness.fault(checkpoint, every_byte=True)):
+        torn.append(f"{checkpoint.name} {fault}.")
+        Checkpoint.objects.filter(pk=checkpoint.pk).update(
+            stored=None, problem=f"In the artifact store it {fault}."[:1000]
+        )
+        job.refresh_from_db(fields=["resume_checkpoint"])
+    if torn:
+        rest = (
+            f"The newest whole one is {checkpoint.name}: resume again to go on from there." if checkpoint else NO_OTHER
+        )
+        notices.changed([job.pk])
+        raise CannotResume(" ".join([*torn, rest]))
 
 
 def locked(team: Team, spec: JobSpec) -> Checkpoint | None:
@@ -44,20 +70,24 @@ def problems(team: Team, spec: JobSpec) -> list[Problem]:
         return [Problem("resume.job", f"is not a job of {team}", spec.resume.job, offer(team, spec))]
     stored = job.checkpoints.in_store().filter(name=spec.resume.checkpoint).newest_first().first()
     if stored is None:
-        message = f"of job {job.pk} is not in the artifact store"
-        return [Problem("resume.checkpoint", message, spec.resume.checkpoint, offer(team, spec, job))]
+        message = f"{spec.resume.checkpoint} of job {job.pk} is not in the artifact store"
+        return [Problem("resume.checkpoint", message, None, offer(team, spec, job))]
+    fault = soundness.fault(stored)
+    if fault:
+        message = f"{spec.resume.checkpoint} of job {job.pk} {fault}"
+        return [Problem("resume.checkpoint", message, None, offer(team, spec, job))]
     return _misfits(job, spec, team) or (_length(stored, spec) if spec.kind == "train" else [])
 
 
 def offer(team: Team, spec: JobSpec, first: Job | None = None) -> str:
     """The newest checkpoint that `spec` could go on from, in words; one of the job `first` where that has any."""
     stored = Checkpoint.objects.in_store().filter(job__team=team).select_related("job")
-    own = list(stored.filter(job=first).newest_first()[:1]) if first else []
+    own = list(stored.filter(job=first).newest_first()[:50]) if first else []
     others = stored.filter(job__model=spec.model.name).order_by("-pk")
     if spec.kind == "train":
         others = others.filter(job__dataset=spec.dataset.name)
     for each in (*own, *others[:50]):
-        if not _misfits(each.job, spec, team, offering=False):
+        if not _misfits(each.job, spec, team, offering=False) and not soundness.fault(each):
             return f"The newest that fits is {each.name} of job {each.job_id}"
     nothing = "no stored checkpoint fits this model and dataset"
     return f"Leave it out: {nothing}" if spec.kind == "train" else f"Train one first: {nothing}"

@@ -7,6 +7,7 @@ from django.utils import timezone
 
 from webapp.jobs import notices, phases, resuming, transitions
 from webapp.jobs.models import Job, State
+from webapp.jobs.states import RESUMABLE
 from webapp.teams.models import Team, User
 from workers.contract.spec import JobSpec
 
@@ -61,10 +62,10 @@ def request_stop(*, job: Job, by: User | None) -> bool:
     return stopping
 
 
-def request_pause(*, job: Job) -> bool:
+def request_pause(*, job: Job, by: User | None = None) -> bool:
     """Ask a job on its hosts to save a checkpoint and to give its devices back; False when it is at no such point."""
     with transaction.atomic():
-        won = job.trains and transitions.begin_pausing(job.pk)
+        won = job.trains and transitions.begin_pausing(job.pk, by=_name(by))
         if won:
             notices.changed([job.pk])
             notices.wake_control()
@@ -81,8 +82,13 @@ def request_save(*, job: Job) -> bool:
     return won
 
 
-def resume(*, job: Job) -> bool:
-    """Queue a paused, failed or stopped job again, to go on from its newest stored checkpoint; False without one."""
+def resume(*, job: Job, by: User | None = None) -> bool:
+    """Queue a paused, failed or stopped job again, to go on from its newest stored checkpoint; False without one.
+
+    Raises resuming.CannotResume when that one is torn.
+    """
+    if job.trains and job.state in RESUMABLE:
+        resuming.set_aside_torn(job)
     with transaction.atomic():
         locked = Job.objects.select_for_update().get(pk=job.pk)
         checkpoint = resuming.newest(locked) if locked.trains else None
@@ -91,6 +97,7 @@ def resume(*, job: Job) -> bool:
             checkpoint,
             epoch=-(-checkpoint.step // locked.steps_per_epoch) if locked.steps_per_epoch else 0,
             earlier_seconds=phases.trained_seconds(locked) or 0.0,
+            by=_name(by),
         )
         if won:
             notices.changed([job.pk])

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from django.core.management.base import CommandError
+from django.core.management.base import BaseCommand, CommandError
 
 from webapp.jobs.models import Job
+from webapp.jobs.phases import phase_text
 from webapp.teams import access
 from webapp.teams.models import User
 
@@ -34,6 +36,30 @@ def on_behalf(name: str | None, job: Job) -> User | None:
     if not access.may_write(user, job.team):
         raise CommandError(f"--user: {user} may not change jobs of {job.team}. Ask an owner of the team.")
     return user
+
+
+class Verb(BaseCommand):
+    """A command that asks something of one job, on behalf of a user or of an operator."""
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("job", help="the job's number")
+        parser.add_argument("--user", help="on whose behalf (default: an operator's)")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        job = find_job(options["job"])
+        done = self.ask(job, on_behalf(options["user"], job))
+        job.refresh_from_db()
+        if not done:
+            raise CommandError(f"job: {job.pk} {self.too_late(job)}")
+        self.stdout.write(f"job {job.pk} {job.state}: {phase_text(job)}")
+
+    def ask(self, job: Job, by: User | None) -> bool:
+        """Whether it is done, or on its way."""
+        raise NotImplementedError
+
+    def too_late(self, job: Job) -> str:
+        """Why nothing was done, after the job's number."""
+        raise NotImplementedError
 
 
 def as_json(value: object) -> str:

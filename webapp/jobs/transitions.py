@@ -12,7 +12,7 @@ from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
-from webapp.jobs import notices
+from webapp.jobs import history, notices
 from webapp.jobs.models import Attempt, Checkpoint, Job
 from webapp.jobs.states import ENDED, ON_HOSTS, RESUMABLE, State
 from webapp.jobs.texts import fit
@@ -20,32 +20,43 @@ from webapp.jobs.texts import fit
 CAUSE_LENGTH = 1000
 
 
-def _change(job_id: int, states: tuple[State, ...], **fields: Any) -> bool:
-    rows = Job.objects.filter(pk=job_id, state__in=states).update(revision=F("revision") + 1, **fields)
+def _change(
+    job_id: int, states: tuple[State, ...], *, detail: str = "", at: datetime | None = None, **fields: Any
+) -> bool:
+    """Change the row; a new state is noted in the job's history, with `detail` and as of `at`."""
+    with transaction.atomic(savepoint=False):
+        rows = Job.objects.filter(pk=job_id, state__in=states).update(revision=F("revision") + 1, **fields)
+        if rows == 1 and "state" in fields:
+            history.note(job_id, fields["state"], at=at or timezone.now(), detail=detail)
     return rows == 1
 
 
-def start(job_id: int, *, processes: int, at: datetime) -> bool:
-    """QUEUED -> STARTING: it has its devices."""
-    return _change(
-        job_id, (State.QUEUED,), state=State.STARTING, reason="", started=at, processes_total=processes, processes_up=0
-    )
+def start(job_id: int, *, processes: int, at: datetime, hosts: str = "") -> bool:
+    """QUEUED -> STARTING: it has its devices, on `hosts`."""
+    fields: dict[str, Any] = {
+        "state": State.STARTING,
+        "reason": "",
+        "started": at,
+        "processes_total": processes,
+        "processes_up": 0,
+    }
+    return _change(job_id, (State.QUEUED,), detail=hosts, at=at, **fields)
 
 
-def run(job_id: int) -> bool:
+def run(job_id: int, *, at: datetime) -> bool:
     """STARTING -> RUNNING: a process of it was heard."""
-    return _change(job_id, (State.STARTING,), state=State.RUNNING)
+    return _change(job_id, (State.STARTING,), at=at, state=State.RUNNING)
 
 
 def begin_stopping(job_id: int, *, by: str) -> bool:
     """STARTING, RUNNING, PAUSING -> STOPPING: a person wants it to end."""
-    fields = {"state": State.STOPPING, "stop_requested": timezone.now(), "stop_requested_by": by}
-    return _change(job_id, (State.STARTING, State.RUNNING, State.PAUSING), **fields)
+    fields: dict[str, Any] = {"state": State.STOPPING, "stop_requested": timezone.now(), "stop_requested_by": by}
+    return _change(job_id, (State.STARTING, State.RUNNING, State.PAUSING), detail=by, **fields)
 
 
-def begin_pausing(job_id: int) -> bool:
+def begin_pausing(job_id: int, *, by: str) -> bool:
     """STARTING, RUNNING -> PAUSING: a person wants its devices for a while."""
-    return _change(job_id, (State.STARTING, State.RUNNING), state=State.PAUSING)
+    return _change(job_id, (State.STARTING, State.RUNNING), detail=by, state=State.PAUSING)
 
 
 def ask_to_save(job_id: int, *, at: datetime) -> bool:
@@ -61,29 +72,35 @@ def end_others(job_id: int) -> bool:
 def cancel_waiting(job_id: int, *, by: str) -> bool:
     """QUEUED, PAUSED -> CANCELLED at once: nothing of it runs."""
     now = timezone.now()
-    fields = {"state": State.CANCELLED, "stop_requested": now, "stop_requested_by": by, "ended": now, "reason": ""}
+    fields: dict[str, Any] = {
+        "state": State.CANCELLED,
+        "stop_requested": now,
+        "stop_requested_by": by,
+        "ended": now,
+        "reason": "",
+    }
     cause = fit(f"Cancelled by {by}." if by else "Cancelled.", CAUSE_LENGTH)
-    return _change(job_id, (State.QUEUED, State.PAUSED), cause=cause, paused=None, **fields)
+    return _change(job_id, (State.QUEUED, State.PAUSED), detail=cause, cause=cause, paused=None, **fields)
 
 
-def resume(job_id: int, checkpoint: Checkpoint, *, epoch: int, earlier_seconds: float) -> bool:
+def resume(job_id: int, checkpoint: Checkpoint, *, epoch: int, earlier_seconds: float, by: str) -> bool:
     """PAUSED, FAILED, CANCELLED -> QUEUED: its next attempt goes on from `checkpoint`.
 
     What its attempts have told beyond that step is superseded; the row says again where the job stands.
     """
-    ended = {"ended": None, "paused": None, "cause": "", "failed_process": "", "log_tail": ""}
-    asked = {"stop_requested": None, "stop_requested_by": "", "save_requested": None, "reason": ""}
-    place = {"started": None, "attempt_first_step": None, "phase": "", "phase_detail": "", "processes_up": 0}
-    stand = {"step": checkpoint.step, "epoch": epoch, "earlier_seconds": earlier_seconds}
-    goal = {"state": State.QUEUED, "resume_checkpoint": checkpoint, "resume_step": checkpoint.step}
-    return _change(job_id, RESUMABLE, **ended, **asked, **place, **stand, **goal)
+    fields: dict[str, Any] = {"ended": None, "paused": None, "cause": "", "failed_process": "", "log_tail": ""}
+    fields |= {"stop_requested": None, "stop_requested_by": "", "save_requested": None, "reason": ""}
+    fields |= {"started": None, "attempt_first_step": None, "phase": "", "phase_detail": "", "processes_up": 0}
+    fields |= {"step": checkpoint.step, "epoch": epoch, "earlier_seconds": earlier_seconds}
+    fields |= {"state": State.QUEUED, "resume_checkpoint": checkpoint, "resume_step": checkpoint.step}
+    detail = f"from step {checkpoint.step:,} by {by}"
+    return _change(job_id, RESUMABLE, detail=detail, **fields)
 
 
 def fail_queued(job_id: int, *, cause: str) -> bool:
     """QUEUED -> FAILED: it can never start (its plugin is gone)."""
-    return _change(
-        job_id, (State.QUEUED,), state=State.FAILED, ended=timezone.now(), reason="", cause=fit(cause, CAUSE_LENGTH)
-    )
+    now, cause = timezone.now(), fit(cause, CAUSE_LENGTH)
+    return _change(job_id, (State.QUEUED,), detail=cause, state=State.FAILED, ended=now, reason="", cause=cause)
 
 
 def wait(job_id: int, *, reason: str) -> bool:
@@ -121,7 +138,7 @@ def pause(attempt: Attempt, *, at: datetime | None = None) -> bool:
 def _over(attempt: Attempt, at: datetime, **fields: Any) -> bool:
     with transaction.atomic():
         won = Attempt.objects.live().filter(pk=attempt.pk).update(ended=at) == 1 and _change(
-            attempt.job_id, ON_HOSTS, **fields
+            attempt.job_id, ON_HOSTS, detail=fields.get("cause", ""), at=at, **fields
         )
         if won:
             notices.changed([attempt.job_id])

@@ -16,6 +16,7 @@ from webapp.jobs.downloads import file_response, zip_response
 from webapp.jobs.listing import ListingInvalid, listing
 from webapp.jobs.models import Job, State
 from webapp.jobs.presenting import job_message, row_message
+from webapp.jobs.resuming import CannotResume
 from webapp.jobs.store import store
 from webapp.teams import access
 from webapp.teams.models import User
@@ -27,6 +28,19 @@ log = logging.getLogger(__name__)
 def get_job_or_404(request: HttpRequest, job_id: int) -> Job:
     """The job, if the user belongs to its team. Raises Http404."""
     return get_object_or_404(Job.objects.visible_to(request.user).select_related("team", "owner"), pk=job_id)
+
+
+COLUMNS = (
+    ("data", "Dataset, model"),
+    ("strategy", "Strategy"),
+    ("progress", "Progress"),
+    ("loss", "Loss"),
+    ("accuracy", "Accuracy"),
+    ("throughput", "Samples/s"),
+    ("owner", "Owner"),
+    ("age", "Age"),
+)
+"""Those of the table that a person may leave out."""
 
 
 @require_safe
@@ -42,6 +56,7 @@ def jobs(request: HttpRequest, slug: str) -> HttpResponse:
         "rows": [row_message(job) for job in page.jobs],
         "total": page.total,
         "states": State.choices,
+        "columns": COLUMNS,
         "may_write": access.may_write(request.user, team),
     }
     return render(request, "jobs/list.html", context)
@@ -85,13 +100,18 @@ def state(request: HttpRequest, job_id: int) -> JsonResponse:
 
 
 def _verb(request: HttpRequest, job_id: int, ask: Callable[[Job, User], bool]) -> HttpResponse:
-    """Ask something of a job; back to its page, or its `job` message for scripts (409 when it cannot be done now)."""
+    """Ask something of a job; back to its page, or its `job` message for scripts (409 when it cannot be done now, with
+    `why` where there is more to say than that)."""
     found = get_job_or_404(request, job_id)
     user = access.check_may_write(request.user, found.team)
-    done = ask(found, user)
+    done, why = False, ""
+    try:
+        done = ask(found, user)
+    except CannotResume as error:
+        why = str(error)
     if not request.accepts("text/html"):
         found.refresh_from_db()
-        return JsonResponse(job_message(found), status=200 if done else 409)
+        return JsonResponse({**job_message(found), "why": why}, status=200 if done else 409)
     response = redirect("job", job_id=job_id)
     response.status_code = 303
     return response
@@ -106,13 +126,13 @@ def stop(request: HttpRequest, job_id: int) -> HttpResponse:
 @require_POST
 def pause(request: HttpRequest, job_id: int) -> HttpResponse:
     """Ask for a checkpoint and for the devices; 409 when it does not run."""
-    return _verb(request, job_id, lambda job, _: services.request_pause(job=job))
+    return _verb(request, job_id, lambda job, user: services.request_pause(job=job, by=user))
 
 
 @require_POST
 def resume(request: HttpRequest, job_id: int) -> HttpResponse:
     """Queue the job again, to go on from its newest checkpoint; 409 when there is none, or it has not ended."""
-    return _verb(request, job_id, lambda job, _: services.resume(job=job))
+    return _verb(request, job_id, lambda job, user: services.resume(job=job, by=user))
 
 
 @require_POST

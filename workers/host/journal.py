@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from collections.abc import Iterator
@@ -17,14 +18,27 @@ from workers.host.verdict import Verdict
 Kind = Literal["checkpoint", "artifact"]
 
 
+SPARE_BYTES = 128 * 1024
+FULL = {errno.ENOSPC, errno.EDQUOT}
+
+
 class Journal:
-    """Appends whole lines; survives a predecessor that died in the middle of one."""
+    """Appends whole lines; survives a predecessor that died in the middle of one, and a disk that is full.
+
+    `full` is set once the disk was.
+    """
 
     def __init__(self, run: Path, host: str) -> None:
         self.name = f"supervisor@{host}"
         self.path = run / "events" / f"{self.name}.jsonl"
         self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.full = False
+        self._spare = run / "spare"
         _end_last_line(self.path)
+
+    def reserve(self) -> None:
+        """Hold room on the disk for the words that tell how the run ended. Raises OSError."""
+        self._spare.write_bytes(bytes(SPARE_BYTES))
 
     def spawned(self, *, target: str, host: str, pid: int, devices: tuple[str, ...]) -> None:
         self._write(Spawned(time=time.time(), process=self.name, target=target, host=host, pid=pid, devices=devices))
@@ -43,24 +57,44 @@ class Journal:
         self._write(told)
 
     def ended(self, verdict: Verdict) -> None:
+        """The last word; a failure is then told to be the full disk's where that was."""
+        cause = verdict.cause
+        if self.full and verdict.outcome == "failed":
+            cause = f"{cause} The disk that holds {self._spare.parent} is full: make room there, or set LOCKSTEP_RUNS."
         self._write(
             Ended(
                 time=time.time() if verdict.time is None else verdict.time,
                 process=self.name,
                 outcome=verdict.outcome,
-                cause=verdict.cause,
+                cause=cause,
                 target=verdict.target,
                 log_tail=verdict.log_tail,
             )
         )
+        self._spare.unlink(missing_ok=True)
 
     def read(self) -> list[Event]:
         """What was written so far, by predecessors too."""
         return list(events_of(self.path))
 
     def _write(self, event: Event) -> None:
-        with open(self.path, "ab", buffering=0) as file:
-            file.write(to_line(event))
+        try:
+            _append(self.path, to_line(event))
+        except OSError as error:
+            if error.errno not in FULL or not self._spare.exists():
+                raise
+            self._spare.unlink()
+            self.full = True
+            _append(self.path, to_line(event))
+
+
+def _append(path: Path, line: bytes) -> None:
+    """All of it or nothing: a disk that fills up takes a part of a line without a word."""
+    with open(path, "ab", buffering=0) as file:
+        before = file.seek(0, os.SEEK_END)
+        if file.write(line) < len(line):
+            file.truncate(before)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
 
 
 def events_of(path: Path) -> Iterator[Event]:

@@ -21,6 +21,8 @@ END_SECONDS = 4.0
 SWEEP_SECONDS = 3600.0
 RESULTS = {"model.keras", "saved_model.zip", PREDICTIONS}
 KEPT = RESULTS | {"settled", "stored"}
+UNSTORED = {"assignment.json", "begun", "checkpoints", "events", "shipped.json"}
+"""What it takes to put it into the store later, and to tell so."""
 
 log = logging.getLogger(__name__)
 
@@ -77,8 +79,8 @@ class Keeper:
             return
         names = set(os.listdir(run.path))
         # Checkpoints that the store has need no second home; others lie nowhere else.
-        kept = KEPT if run.stored_file.exists() else KEPT | {run.checkpoints.name}
-        if not names & (kept - {"settled", "stored"}) and self._keep_seconds:
+        kept, worth = (KEPT, RESULTS) if run.over else (KEPT | UNSTORED, RESULTS | {run.checkpoints.name})
+        if not names & worth and self._keep_seconds:
             shutil.rmtree(run.path)
             return
         for name in names - kept:

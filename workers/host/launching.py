@@ -37,6 +37,15 @@ def stop(runs: Path, attempt: int) -> None:
         run.ask_to_stop()
 
 
+def store(runs: Path, attempt: int) -> bool:
+    """Try once more to put into the artifact store what it could not take when the attempt ended.
+
+    Raises ValueError when `attempt` is no number of an attempt.
+    """
+    run = RunFolder(runs / str(_number(attempt)))
+    return run.settled and not run.over and supervise(run)
+
+
 def supervise(run: RunFolder) -> bool:
     """Start a supervisor in a session of its own unless one lives; two at once are harmless, the lock lets one in."""
     _started[:] = [process for process in _started if process.poll() is None]

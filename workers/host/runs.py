@@ -79,6 +79,11 @@ class RunFolder:
         return self.settled_file.exists()
 
     @property
+    def over(self) -> bool:
+        """Whether nothing can be done for it any more: it is settled, and no file of it waits for the store."""
+        return self.settled and (self.stored_file.exists() or not self.begun_file.exists())
+
+    @property
     def alive(self) -> bool:
         """Whether a supervisor lives: asked of its lock, never of a recorded pid."""
         return self._held() is not None

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from workers.contract.events import Stored
+from workers.contract.events import NotStored, Stored
 from workers.contract.kinds import PREDICTIONS
 from workers.contract.store import artifact_key, checkpoint_key
 from workers.host.journal import Journal, Kind
@@ -64,6 +64,7 @@ class Storing:
         self._patience = patience
         self._job = 0
         self._kept: set[tuple[Kind, str]] = set()
+        self._told_lost: set[tuple[Kind, str]] = set()
         self._store: Store | None = None
         self._thread = threading.Thread(target=self._work, name="storing", daemon=True)
         self._lock = threading.Lock()
@@ -77,7 +78,9 @@ class Storing:
         if self._thread.ident is not None:
             return
         self._job = job
-        self._kept = {(event.kind, event.name) for event in self._journal.read() if isinstance(event, Stored)}
+        events = self._journal.read()
+        self._kept = {(event.kind, event.name) for event in events if isinstance(event, Stored)}
+        self._told_lost = {(event.kind, event.name) for event in events if isinstance(event, NotStored)}
         self._thread.start()
 
     def finish(self) -> None:
@@ -102,7 +105,8 @@ class Storing:
                 log.error(
                     "attempt %s: %s %s lies only at %s: %s", self._run.attempt, item.kind, item.name, item.path, cause
                 )
-                self._journal.not_stored(kind=item.kind, name=item.name, path=item.path, cause=cause)
+                if (item.kind, item.name) not in self._told_lost:
+                    self._journal.not_stored(kind=item.kind, name=item.name, path=item.path, cause=cause)
             if not left:
                 self._run.stored_file.touch()
 

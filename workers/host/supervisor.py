@@ -65,6 +65,14 @@ class Supervisor:
         self.shipping.finish()
         self._wait_until_shipped()
 
+    def store_late(self) -> None:
+        """Try once more to put into the store what it could not take when the run ended, and ship the news."""
+        signal.signal(signal.SIGTERM, self._on_term)
+        self.storing = Storing(self.run, self.settings.lockstep_store, self.journal, patience=0)
+        self._keep_files()
+        self.shipping.finish()
+        self._wait_until_shipped()
+
     def _run_gang(self) -> Verdict:
         try:
             assignment = self._assignment()
@@ -87,8 +95,9 @@ class Supervisor:
             port_range=self.settings.port_range,
             resume=None if assignment.resume is None else self.run.resume,
         )
-        self.run.begun_file.touch()
         try:
+            self.journal.reserve()
+            self.run.begun_file.touch()
             gang.start()
         except (OSError, NoFreePort, SpecInvalid) as error:
             return Verdict("failed", cut(f"{self.settings.lockstep_host} could not start the processes: {error}", 900))
@@ -147,7 +156,7 @@ class Supervisor:
         except ValidationError:
             return
         self.storing.finish()
-        while not (self.storing.over or self.shut_down or self.shipping.voided):
+        while not (self.storing.over or self.shut_down or (self.shipping.voided and not self.run.settled)):
             self.shipping.tend()
             time.sleep(POLL_SECONDS)
         self.storing.conclude(f"the host {self.settings.lockstep_host} was shut down" if self.shut_down else "")
@@ -201,7 +210,7 @@ class Supervisor:
                 limit = min(limit, int(time.monotonic() - began + SHUTDOWN_SHIP_SECONDS))
             self.shipping.tend()
             time.sleep(POLL_SECONDS)
-        if self.shipping.complete:
+        if self.shipping.complete and not self.run.settled:
             self.run.settled_file.touch()
         self.shipping.abandon()
 
@@ -219,10 +228,14 @@ def main() -> int:
         log.error("%s holds no assignment.json of an attempt: give the run folder of a launched one", run.path)
         return 2
     with run.lock() as ours:
-        if ours and not run.settled:
+        if ours and not run.over:
             settings = HostSettings()
             settings.export()
-            Supervisor(run, settings).supervise()
+            supervisor = Supervisor(run, settings)
+            if run.settled:
+                supervisor.store_late()
+            else:
+                supervisor.supervise()
     return 0
 
 

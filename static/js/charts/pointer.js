@@ -77,7 +77,8 @@ export class Pointer {
     if (!Number.isFinite(height)) return;
     this.dot.hidden = false;
     this.dot.style.background = line.colour;
-    this.dot.style.transform = `translate(${xaxis._offset + xaxis.l2p(line.xs[index])}px, ${yaxis._offset + height}px)`;
+    const x = line.level ? this.chart.view.pointer.x : line.xs[index];
+    this.dot.style.transform = `translate(${xaxis._offset + xaxis.l2p(x)}px, ${yaxis._offset + height}px)`;
   }
 
   _row(line, text, nearestOne) {

@@ -17,6 +17,7 @@ const MOST_MARKS = 200;
  * @property {number} [opacity]
  * @property {boolean} [smooths]
  * @property {boolean} [marks] whether its NaN and infinite values are marked
+ * @property {boolean} [level] whether it is one value across the whole chart
  * @property {number[]} xs
  * @property {number[]} values
  */

@@ -9,6 +9,8 @@ import { fetchJson } from "../job/request.js";
 const RETRY = 3000;
 /** Above this many jobs a dot on every point would only cost time. */
 const MOST_MARKED = 12;
+/** What evaluations measure of a model; how fast they did it is no level for a curve. */
+const MEASURED = /^(val|test)_/;
 
 export class Curves {
   /**
@@ -54,7 +56,7 @@ export class Curves {
   extent(axis, hidden) {
     let [low, high] = [Infinity, -Infinity];
     for (const job of this.jobs.values()) {
-      if (hidden.has(keyOf(job.id))) continue;
+      if (job.level || hidden.has(keyOf(job.id))) continue;
       for (const series of job.set.all.values()) {
         if (!series.steps.length) continue;
         const ends = { steps: [series.steps[0], series.steps.at(-1)], times: [series.times[0], series.times.at(-1)] };
@@ -99,17 +101,23 @@ export class Curves {
     for (const job of this.jobs.values()) for (const series of job.set.all.values()) series.finest = null;
   }
 
-  /** One line a job for the chart of `metric`. */
+  /** One line a job for the chart of `metric`; across all of it for what a job without steps has measured. */
   lines(metric, { axis, range, hidden }) {
     const found = [];
+    const ends = range ?? this.extent(axis, hidden);
     const marked = this.jobs.size <= MOST_MARKED;
     for (const job of this.jobs.values()) {
       const series = job.set.get(metric);
       const key = keyOf(job.id);
       if (!series?.values.length || hidden.has(key)) continue;
+      const look = { key, label: job.name, colour: job.colour, dash: job.dash };
+      if (job.level) {
+        if (MEASURED.test(metric)) found.push({ ...look, xs: ends, values: [series.last, series.last], points: false, smooths: false, level: true });
+        continue;
+      }
       const points = range ? this._window(job, series, axis, range) : series;
       const xs = job.scale.xs(points, axis);
-      found.push({ key, label: job.name, colour: job.colour, dash: job.dash, xs, values: points.values, points: marked });
+      found.push({ ...look, xs, values: points.values, points: marked });
     }
     return found;
   }

@@ -46,7 +46,10 @@ async function post(form, verb, late) {
   try {
     const response = await fetch(form.action, { method: "POST", headers });
     if (response.ok) return { ok: true, text: "", job: await response.json() };
-    if (response.status === 409) return { ok: true, text: late };
+    if (response.status === 409) {
+      const { why, ...job } = await response.json();
+      return { ok: !why, text: why || late, job };
+    }
     if (response.status === 403) return { ok: false, text: `You may read this team's jobs, not ${verb} them. Ask an owner of the team.` };
     return { ok: false, text: `The server refused to ${verb} the job (${response.status}). Reload the page and try again.` };
   } catch {

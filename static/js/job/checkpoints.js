@@ -74,7 +74,7 @@ function age(row, created) {
   time.dateTime = created;
   time.dataset.ago = "";
   writeTime(time);
-  made.append(time);
+  made.firstElementChild?.replaceWith(time);
 }
 
 function where(row, one) {
@@ -82,11 +82,9 @@ function where(row, one) {
   const made = cell(row, "Where", words);
   made.classList.add("where");
   if (one.stored || !one.problem) return;
-  const place = document.createElement("span");
-  place.className = "second";
-  place.textContent = one.path;
-  place.title = one.problem;
-  made.append(place);
+  for (const text of [one.path, one.problem]) {
+    made.append(Object.assign(document.createElement("span"), { className: "second", textContent: text }));
+  }
 }
 
 function act(row, one, checkpoint) {

@@ -43,7 +43,6 @@ function showMessage(newer) {
   strip.show(message);
   icon.show(message);
   charts.setMessage(message);
-  timeline.note(message);
   logs.setProcesses(message.processes.map((one) => one.name));
   const stop = /** @type {HTMLButtonElement | null} */ (document.querySelector("#stop"));
   if (stop) {

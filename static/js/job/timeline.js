@@ -1,26 +1,15 @@
 // @ts-check
-// The Events tab: what happened to the job, oldest first, out of its message, its series and what this page saw change.
+// The Events tab: what happened to the job, oldest first, out of its message and its series.
 
 import { bytes, duration, exact, integer, number } from "../format.js";
 
-const MOST_EVALUATIONS = 50;
+const MOST_EVALUATIONS = 10;
 
 export class Timeline {
   constructor(list, empty) {
     this.list = list;
     this.empty = empty;
-    this.phases = [];
     this.drawn = "";
-  }
-
-  /** Remembers a change of phase, with this page's own clock. */
-  note(message) {
-    const last = this.phases.at(-1);
-    const known = `${message.state} ${message.phase}`;
-    if (last?.known === known) return;
-    const seen = this.phases.length > 0 && message.state === "running" && message.phase;
-    this.phases.push({ known, time: Date.now(), text: seen ? `Phase: ${message.phase}` : "" });
-    if (this.phases.length > 200) this.phases.splice(1, 1);
   }
 
   show(message, set) {
@@ -34,24 +23,16 @@ export class Timeline {
 
   _events(message, set) {
     const at = (iso, text, kind) => (iso ? [{ time: Date.parse(iso), text, kind }] : []);
-    const processes = `${message.processes.length} ${message.processes.length === 1 ? "process" : "processes"}`;
     return [
-      ...at(message.created, `Submitted by ${message.owner}`, "queued"),
-      ...at(message.started, `${processes} sent to ${hosts(message)}`, "starting"),
+      ...message.history.map((one) => ({ ...one, time: Date.parse(one.time) })),
       ...at(message.first_step, "First step finished", "running"),
-      ...at(message.paused, message.state_label, "paused"),
       ...message.checkpoints.flatMap((one) => at(one.created, `Checkpoint at step ${integer(one.step)} (${bytes(one.bytes)})`, "running")),
-      ...at(message.ended, ending(message), message.state),
-      ...this.phases.filter((phase) => phase.text),
       ...evaluations(set),
       ...oddities(set),
       ...message.artifacts.map((one) => artifact(one, message)),
     ];
   }
 }
-
-const hosts = (message) => [...new Set(message.processes.map((one) => one.host))].join(", ") || "its hosts";
-const ending = (message) => (message.cause ? `${message.state_label}: ${message.cause}` : message.state_label);
 
 function artifact(one, message) {
   const time = one.time ? one.time * 1000 : Date.parse(message.ended ?? message.created);

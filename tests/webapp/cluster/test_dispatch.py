@@ -17,6 +17,7 @@ from webapp.jobs import services
 from webapp.jobs.models import Attempt, Job, State, Supervisor
 from webapp.jobs.progress import apply
 from webapp.teams.models import Team, User
+from workers.contract import events as ev
 from workers.contract.wire import ORDER, SAVE, attempt_key
 
 
@@ -153,3 +154,40 @@ def test_it_asks_for_a_checkpoint_under_one_name_until_there_is_one(
     assert services.request_save(job=attempt.job)
     dispatch()
     assert redis.hget(attempt_key(attempt.pk), SAVE) != first
+
+
+@pytest.fixture
+def held(attempt: Attempt) -> Attempt:
+    """An attempt that ended while the store was away; its checkpoint lies on h1 alone."""
+    told = ev.NotStored(
+        time=1.75e9, process="supervisor@h1", kind="checkpoint", name="step-5", host="h1", path="/runs/1", cause="away"
+    )
+    apply(attempt=attempt, process="supervisor@h1", events=[told, scene.ended("h1", "failed")])
+    apply(attempt=attempt, process="supervisor@h2", events=[scene.ended("h2", "failed")])
+    dispatch()
+    later(sent=31)
+    return attempt
+
+
+def test_a_host_is_asked_again_for_what_the_store_could_not_take(held: Attempt, redis_server: RedisServer) -> None:
+    assert dispatch() == 1
+    assert queued(redis_server, "h1")[-1] == ("workers.tasks.store", [held.pk])
+    assert dispatch() == 0, "it was just asked"
+    Attempt.objects.update(ended=database_now() - timedelta(hours=1))
+    later(sent=60)
+    assert dispatch() == 0, "after an hour, not every half minute any more"
+    later(sent=600)
+    assert dispatch() == 1
+
+
+def test_it_is_not_asked_once_all_is_stored_or_the_job_went_on(held: Attempt, redis_server: RedisServer) -> None:
+    Job.objects.update(state=State.QUEUED)
+    assert dispatch() == 0
+    Job.objects.update(state=State.FAILED)
+    later_one = Attempt.objects.create(job=held.job, number=2, assignment={})
+    assert dispatch() == 0
+    later_one.delete()
+    stored = ev.Stored(time=1.75e9, process="supervisor@h1", kind="checkpoint", name="step-5", bytes=1)
+    apply(attempt=held, process="supervisor@h1", events=[stored])
+    assert dispatch() == 0
+    assert services.resume(job=held.job), "now it can go on"

@@ -33,11 +33,19 @@ def job_of(attempt: Attempt) -> Job:
 def test_it_ends_an_attempt_whose_host_has_gone_silent(attempt: Attempt) -> None:
     listen()
     age(attempt, 500, sent=500, heard=31)
+    Host.objects.update(heard=database_now() - timedelta(seconds=31))
     assert reaper.reap() == [attempt.job_id]
     job = job_of(attempt)
     assert job.state == State.FAILED and job.cause.startswith("Host h1 has been silent for 30 s")
     assert Attempt.objects.get(pk=attempt.pk).ended
     assert reaper.reap() == []
+
+
+def test_it_tells_a_silent_supervisor_from_a_silent_host(attempt: Attempt) -> None:
+    listen()
+    age(attempt, 500, sent=500, heard=31)
+    assert reaper.reap() == [attempt.job_id]
+    assert job_of(attempt).cause.startswith("Its supervisor on h1 has been silent for 30 s although the host itself")
 
 
 def test_it_names_a_host_that_never_started(attempt: Attempt) -> None:

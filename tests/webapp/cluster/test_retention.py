@@ -9,8 +9,9 @@ import pytest
 from django.utils import timezone
 
 from tests.webapp.jobs import scene
-from webapp.cluster.retention import tidy
+from webapp.cluster.retention import Retention, tidy
 from webapp.jobs.models import Checkpoint, Job, State
+from webapp.jobs.presenting import job_message
 from webapp.teams.models import Team, User
 from workers.contract.store import Store
 
@@ -71,3 +72,20 @@ def test_a_store_that_is_away_is_asked_again(old: Checkpoint, store: Store, tmp_
     folder.chmod(0o700)
     tidy()
     assert store.names(f"jobs/{old.job_id}/checkpoints") == ["step-20"]
+
+
+def test_what_gave_way_is_shown_no_more_unless_nothing_newer_is_stored(old: Checkpoint) -> None:
+    assert [each["name"] for each in job_message(old.job)["checkpoints"]] == ["step-20"]
+    Checkpoint.objects.filter(name="step-20").update(stored=None)
+    assert [each["name"] for each in job_message(old.job)["checkpoints"]] == ["step-20", "step-10"]
+
+
+def test_a_job_that_drops_them_fast_is_kept_up_with(old: Checkpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("webapp.cluster.retention.MOST", 1)
+    Checkpoint.objects.create(
+        job=old.job, attempt=old.attempt, name="step-11", step=11, stored=timezone.now(), dropped=timezone.now()
+    )
+    retention = Retention()
+    retention.tend()
+    retention.tend()
+    assert list(Checkpoint.objects.in_store().values_list("name", flat=True)) == ["step-20"]

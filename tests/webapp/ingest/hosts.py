@@ -6,6 +6,9 @@ import time
 
 import redis
 
+from webapp.ingest.consume import Ingest
+from webapp.jobs.models import Job
+from webapp.metrics import store
 from workers.contract import events as ev
 from workers.contract.wire import EVENTS, Chunk, attempt_key
 
@@ -56,3 +59,13 @@ def points(first: int, last: int, **series: list[float]) -> ev.Points:
             for name, values in given.items()
         ],
     )
+
+
+def drain(ingest: Ingest) -> None:
+    while ingest.once(block_ms=20):
+        pass
+
+
+def curve(job: Job, name: str = "loss") -> store.Curve:
+    (found,) = store.read(job.pk, names=[name], points=None)
+    return found

@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from django.utils import timezone
+
 from webapp.jobs import services, transitions
 from webapp.jobs.models import Attempt, Job, Process, Supervisor
 from webapp.teams.models import Team, User
@@ -19,7 +21,7 @@ def queue(team: Team, owner: User, spec: dict[str, Any], **changes: Any) -> Job:
 
 def launch(job: Job, *hosts: str) -> Attempt:
     """Put a queued job on hosts, one worker each, as the scheduler does."""
-    assert transitions.start(job.pk, processes=len(hosts), at=job.created)
+    assert transitions.start(job.pk, processes=len(hosts), at=timezone.now())
     attempt = Attempt.objects.create(job=job, number=job.attempts.count() + 1, assignment={"processes": []})
     for index, host in enumerate(hosts):
         Process.objects.create(

@@ -17,9 +17,20 @@ JOB_KEYS = {
     *("type", "id", "name", "url", "state", "state_label", "phase", "phase_text", "reason", "cause", "failed_process"),
     *("log_tail", "step", "total_steps", "epoch", "epochs", "steps_per_epoch", "global_batch", "replicas", "progress"),
     *("eta_seconds", "throughput", "step_time", "created", "started", "first_step", "ended", "dataset", "model"),
-    *("strategy", "owner", "tags", "latest", "replica_info", "processes", "artifacts", "can_stop", "revision"),
+    *(
+        "strategy",
+        "owner",
+        "tags",
+        "latest",
+        "history",
+        "replica_info",
+        "processes",
+        "artifacts",
+        "can_stop",
+        "revision",
+    ),
     *("can_pause", "can_save", "can_resume", "going_on_from", "saving", "checkpoints", "segment", "paused"),
-    *("earlier_seconds", "resume_step", "kind"),
+    *("earlier_seconds", "resume_step", "kind", "history"),
 }
 ROW_KEYS = {
     *("type", "id", "url", "name", "state", "state_label", "phase_text", "progress", "eta_seconds", "step"),
@@ -140,10 +151,10 @@ def test_it_shows_a_hundred_rows_with_one_query(
     assert len(rows) == 100 and all(len(row["spark"]) <= 40 for row in rows)
 
 
-def test_it_asks_three_times_for_a_job_page(job: Job, django_assert_num_queries: DjangoAssertNumQueries) -> None:
+def test_it_asks_four_times_for_a_job_page(job: Job, django_assert_num_queries: DjangoAssertNumQueries) -> None:
     scene.launch(job, "h1", "h2", "h3")
     found = Job.objects.select_related("owner", "team").get(pk=job.pk)
-    with django_assert_num_queries(3):
+    with django_assert_num_queries(4):
         job_message(found)
 
 

@@ -43,7 +43,9 @@ def test_it_runs_once_a_process_is_heard_and_counts_who_is_up(attempt: Attempt) 
 
 
 def test_it_takes_the_exact_figures_of_the_engine(attempt: Attempt) -> None:
-    replicas = tuple(ev.ReplicaInfo(replica=i, process=f"worker-{i}", device="CPU:0") for i in (0, 1))
+    # Replica 1 is held by two devices together.
+    held = [(0, "CPU:0"), (1, "CPU:0"), (1, "CPU:1")]
+    replicas = tuple(ev.ReplicaInfo(replica=i, process=f"worker-{i}", device=device) for i, device in held)
     started = ev.Started(
         time=time.time(),
         process="worker-0",
@@ -63,7 +65,8 @@ def test_it_takes_the_exact_figures_of_the_engine(attempt: Attempt) -> None:
     assert tell(attempt, "worker-0", started)
     job = job_of(attempt)
     assert (job.state, job.total_steps, job.steps_per_epoch) == (State.RUNNING, 90, 9)
-    assert [info["process"] for info in job.started_info["replicas"]] == ["worker-0", "worker-1"]
+    assert [info["process"] for info in job.started_info["replicas"]] == ["worker-0", "worker-1", "worker-1"]
+    assert job.replicas == 2
 
 
 def test_it_keeps_position_newest_values_and_the_sparkline(attempt: Attempt) -> None:

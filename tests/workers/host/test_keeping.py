@@ -30,6 +30,18 @@ def test_it_keeps_the_model_of_an_old_run_and_nothing_else(tmp_path: Path) -> No
     assert run.settled
 
 
+def test_it_keeps_of_an_old_run_what_the_store_may_still_take(tmp_path: Path) -> None:
+    run = over(tmp_path, 1, days_ago=8, model=False)
+    (run.checkpoints / "step-10").mkdir(parents=True)
+    run.begun_file.touch()
+    Keeper(tmp_path, 7).tend()
+    assert sorted(os.listdir(run.path)) == ["assignment.json", "begun", "checkpoints", "settled"]
+    assert not run.over
+    run.stored_file.touch()
+    Keeper(tmp_path, 7).tend()
+    assert not run.path.exists()
+
+
 def test_it_removes_an_old_run_that_left_no_model(tmp_path: Path) -> None:
     run = over(tmp_path, 1, days_ago=8, model=False)
     Keeper(tmp_path, 7).tend()

@@ -130,6 +130,26 @@ def test_a_store_that_stays_away_is_told_with_the_place_of_the_files(host: Host,
     assert not run.stored_file.exists()
 
 
+def test_what_a_store_could_not_take_is_stored_when_it_is_asked_for_again(host: Host, receiver: Receiver) -> None:
+    store = away(host)
+    host.env["LOCKSTEP_STORE_PATIENCE"] = "1"
+    run = host.supervise("worker-0:save:10", workers=1)
+    ended(receiver)
+    wait_for(lambda: run.settled, what="the end of its supervisor")
+    host.processes[0].wait(10)
+    settled = run.settled_file.stat().st_mtime_ns
+    assert host.start("workers.host.supervisor", str(run.path)).wait(30) == 0
+    assert not run.over, "the store is still away"
+    store.unlink()
+    assert host.start("workers.host.supervisor", str(run.path)).wait(30) == 0
+    wait_for(lambda: len(told(receiver, Stored)) == 2, what="the news")
+    assert {one.name for one in told(receiver, Stored)} == {"step-10", "model.keras"}
+    assert len(told(receiver, NotStored)) == 2, "what is known is not told again"
+    assert run.over
+    assert run.settled_file.stat().st_mtime_ns == settled, "its age counts from its end"
+    assert host.store.open("jobs/7/checkpoints/step-10/weights/w.bin").read() == b"weights at 10"
+
+
 def away(host: Host) -> Path:
     """A file where the store's folder should be: nothing can be put below it."""
     path = Path(host.store.url)
