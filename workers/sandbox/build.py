@@ -15,7 +15,7 @@ from typing import Any
 
 from workers.contract import catalog, keras_file
 from workers.contract.library import FORMATS, Inspection, LayerFacts, ModelFacts, Report
-from workers.contract.problems import Problem, SpecInvalid
+from workers.contract.problems import Problem, SpecInvalid, shorten
 from workers.sandbox.preview import preview_of
 
 MAX_LAYERS = 200
@@ -51,9 +51,10 @@ def _inspect(path: Path, order: Inspection) -> Report:
 
 def _told(problem: Problem, path: Path) -> str:
     """Without the name that the file has on this host, which tells people nothing."""
-    if problem.path != "file" or problem.value not in (path.name, str(path)):
+    if problem.path != "file":
         return str(problem)
-    return f"The file {problem.message}. {problem.remedy}."
+    given = "" if problem.value in (None, path.name, str(path)) else f" ({shorten(problem.value, 200)})"
+    return f"The file {problem.message}{given}. {problem.remedy}."
 
 
 def _inspect_data(path: Path, format_name: str) -> Report:
