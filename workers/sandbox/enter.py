@@ -2,7 +2,7 @@
 
 PLAN is a JSON text of a `Plan`. With `namespaces` the command sees its own processes, a network without any device, and
 a file system of the `visible` paths, read-only, and an empty /tmp; it holds no capability and can gain none. Where
-bubblewrap has done all that, only limits and rules are set. Standard library alone: this runs before anything is trusted.
+bubblewrap has done all that, only limits and rules are set. Standard library alone: nothing is trusted so far.
 """
 
 from __future__ import annotations

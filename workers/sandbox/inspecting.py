@@ -11,9 +11,8 @@ from workers.contract.library import Confinement, Inspection, Report, check_seco
 from workers.sandbox.confinement import LIMITS, Limits, confinement
 from workers.sandbox.running import run
 
-
 NOT_HELD = (
-    "A program may not be tried here: this training host allows neither bubblewrap nor user namespaces nor Landlock, so "
+    "A program may not be tried here: this training host allows neither bubblewrap nor namespaces nor Landlock, so "
     "nothing would keep it from the host's files and secrets. Ask whoever runs the host to allow one of them."
 )
 REMEDY = "Make it smaller, or mend what takes so long; then upload it again."
