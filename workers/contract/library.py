@@ -37,7 +37,7 @@ CONFINEMENTS: Mapping[Confinement, str] = {
 
 
 class Format(NamedTuple):
-    """A kind of file: `title` for people, `suffix` of the file on a host, `magic` what it begins with unless with text."""
+    """A kind of file: `title` for people, `suffix` of the file on a host, `magic` what it begins with, if not text."""
 
     kind: Kind
     title: str
@@ -135,7 +135,7 @@ class Report(Strict):
 
 
 def check_seconds(size: int) -> int:
-    """How long a host may look at a file of so many bytes; a table of 1.9 GiB took one 91 s, and a busy one more than 180 s."""
+    """How long a host may look at a file of so many bytes; a table of 1.9 GiB took 91 s, and on a busy host more than 180 s."""
     return 180 + size // (2 * 2**20)
 
 

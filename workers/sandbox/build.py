@@ -19,6 +19,7 @@ from workers.contract.problems import Problem, SpecInvalid, shorten
 from workers.sandbox.preview import preview_of
 
 MAX_LAYERS = 200
+HELD = "A module is tried without network, other programs, the host's files, or much disk: leave out what needs them."
 
 
 class Unfit(Exception):
@@ -46,13 +47,14 @@ def _inspect(path: Path, order: Inspection) -> Report:
         return Report(refused="It needs more memory than the check allows. Make it smaller.")
     except Exception as error:  # noqa: BLE001  whatever the file does is its fault, and is told in its words
         said = " ".join(str(error).split())[:600]
-        return Report(refused=f"It cannot be opened: {type(error).__name__}: {said}")
+        held = f". {HELD}" if isinstance(error, OSError) and order.format == "python_module" else ""
+        return Report(refused=f"It cannot be opened: {type(error).__name__}: {said}{held}")
 
 
 def _told(problem: Problem, path: Path) -> str:
     """Without the name that the file has on this host, which tells people nothing."""
     if problem.path != "file":
-        return str(problem)
+        return f"{problem}."
     given = "" if problem.value in (None, path.name, str(path)) else f" ({shorten(problem.value, 200)})"
     return f"The file {problem.message}{given}. {problem.remedy}."
 
