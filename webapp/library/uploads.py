@@ -180,7 +180,7 @@ def _begins_wrong(upload: Upload) -> str:
         return ""
     like = name_of(head)
     begins = f"it begins like {like}" if like else "it does not begin as such files do"
-    return f"{upload.filename} is no file of the kind {FORMATS[upload.format].title}: {begins}. Choose the kind that it is."
+    return f"{upload.filename} is not of the kind {FORMATS[upload.format].title}: {begins}. Choose the kind that it is."
 
 
 def _check_name(team: Team, format_name: str, name: str, item: Item | None) -> None:

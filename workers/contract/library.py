@@ -135,7 +135,7 @@ class Report(Strict):
 
 
 def check_seconds(size: int) -> int:
-    """How long a host may look at a file of so many bytes; a table of 1.9 GiB took 91 s, and on a busy host more than 180 s."""
+    """How long a host may look at a file of so many bytes; a table of 1.9 GiB took 91 s, on a busy host over 180 s."""
     return 180 + size // (2 * 2**20)
 
 

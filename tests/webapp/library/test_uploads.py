@@ -98,7 +98,7 @@ def test_the_first_range_must_be_what_the_file_claims(team: Team, bob: User, fol
     upload = uploads.append(upload, 0, io.BytesIO(b"\x89HDF\r\n\x1a\n" + b"x" * 1000))
     assert upload.state == UploadState.REFUSED
     assert upload.reason == (
-        "net.keras is no file of the kind Keras model (.keras): it begins like an HDF5 file. Choose the kind that it is."
+        "net.keras is not of the kind Keras model (.keras): it begins like an HDF5 file. Choose the kind that it is."
     )
     assert not list((folders / "uploads").iterdir())
 
