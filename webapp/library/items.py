@@ -160,9 +160,7 @@ def _built_in_row(entry: Entry, jobs: int) -> Row:
     about = (entry.kind, entry.name, entry.title, None, "Built in")
     if entry.kind == "model":
         first = sizes(entry.name)[0]
-        return Row(
-            *about, takes(entry.name), f"{first.info.outputs:,} for {first.title}", first.parameters, first.bytes, jobs
-        )
+        return Row(*about, takes(entry.name), f"as {first.title}", first.parameters, first.bytes, jobs)
     info = data_of(entry)
     return Row(*about, example_text(info), width_text(info), info.samples, memory_of(info), jobs)
 
@@ -191,15 +189,17 @@ class Size(NamedTuple):
 
 @functools.cache
 def sizes(model: str) -> list[Size]:
-    """On each built-in dataset that it fits, those that need no download first."""
+    """On each built-in dataset that it fits, digits first, then those that need no download."""
     entry = catalog.find("model", model)
     options, found = entry.options(), []
     for data in catalog.entries("dataset").values():
         info = data_of(data) if built_in("dataset", data.name) else None
         if info is not None and not (hasattr(entry.module, "check") and entry.module.check(options, info)):
             found.append(Size(data.title, info, entry.module.count_parameters(info, options)))
-    here = {catalog.find("dataset", path.stem).title for path in GLIMPSES.glob("*.json")}
-    return sorted(found, key=lambda size: (size.title not in here, size.title))
+    first = [
+        catalog.find("dataset", name).title for name in ("digits", *(path.stem for path in GLIMPSES.glob("*.json")))
+    ]
+    return sorted(found, key=lambda size: (size.title != first[0], size.title not in first, size.title))
 
 
 def example_text(info: DatasetInfo) -> str:

@@ -105,7 +105,7 @@ def load_keras(path: Path) -> Any:
 
 def call_module(path: Path, inputs: tuple[int, ...], outputs: int, options: Mapping[str, Any]) -> Any:
     """What `build_model(inputs, outputs, options)` of the module returns. Raises Unfit and whatever it raises."""
-    compile(path.read_bytes(), path.name, "exec")
+    compile(path.read_bytes(), "the module", "exec")
     keras = import_quietly()
     spec = importlib.util.spec_from_file_location("uploaded_model", path)
     if spec is None or spec.loader is None:

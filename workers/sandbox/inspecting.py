@@ -30,7 +30,7 @@ def inspect(path: Path, order: Inspection, *, limits: Limits | None = None, kind
     try:
         report = Report() if outcome.fault else Report.model_validate_json(outcome.answer)
     except ValidationError:
-        report = Report(refused="The process that opens the file ended without an answer.")
+        report = Report(refused="The process that opens the file ended without an answer. Does it end itself?")
     refused = f"The process that opens the file {outcome.fault}. {REMEDY}" if outcome.fault else report.refused
     return report.model_copy(
         update={
