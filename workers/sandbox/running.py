@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from workers.contract.library import Confinement
 from workers.gang.leftovers import MARK, kill_leftovers
-from workers.sandbox.confinement import BESIDE_US, LIMITS, Limits, command, confinement, environment
+from workers.sandbox.confinement import BESIDE_US, LIMITS, ROOT, Limits, command, confinement, environment
 
 TEMPORARY_BYTES = 2**28
 """Of what a process beside us may write; others have a file system of their own, of this size."""
@@ -60,6 +60,9 @@ def _run(kind: Confinement, inner: list[str], files: tuple[Path, ...], limits: L
     further = {ANSWER_FD: str(writing), MARK: str(folder)}
     if kind in BESIDE_US:
         further |= {"HOME": str(folder), "TMPDIR": str(folder), "KERAS_HOME": str(folder / "keras")}
+        # The folder of our own package is shown, and not the one around it, which Python would look through.
+        (folder / "workers").symlink_to(ROOT / "workers")
+        further |= {"PYTHONPATH": str(folder)}
     try:
         process = subprocess.Popen(
             command(kind, inner, files, limits),
