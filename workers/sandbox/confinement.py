@@ -31,7 +31,7 @@ class Limits:
     cpu_seconds: int = 180
     wall_seconds: float = 180.0
     file_bytes: int = 2**28
-    processes: int = 512
+    processes: int = max(512, 8 * (os.cpu_count() or 1))
     output_bytes: int = 16_000
     answer_bytes: int = 2**20
 

@@ -63,6 +63,13 @@ for pid in (OTHER, os.getppid()):
     except OSError as error:
         print("refused:", error.strerror)
 """
+THREADS = """
+import threading, time
+threading.stack_size(65536)
+for _ in range(20_000):
+    threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
+print("started")
+"""
 FILLING = """
 import os, tempfile
 held = [tempfile.TemporaryFile() for _ in range(100)]

@@ -116,6 +116,13 @@ def test_it_starts_and_reaches_no_other_process(tmp_path: Path, kind: Confinemen
 
 
 @pytest.mark.parametrize("kind", kinds())
+def test_it_starts_no_thousands_of_threads(tmp_path: Path, kind: Confinement) -> None:
+    outcome = play(tmp_path, hostile.THREADS, kind, ENOUGH)
+    assert "started" not in outcome.output.splitlines()
+    assert "it started over" in outcome.fault or "can't start new thread" in outcome.output
+
+
+@pytest.mark.parametrize("kind", kinds())
 def test_it_fills_no_disk(tmp_path: Path, kind: Confinement) -> None:
     outcome = play(tmp_path, hostile.FILLING, kind, ENOUGH)
     assert "filled" not in outcome.output
