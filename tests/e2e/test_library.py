@@ -85,6 +85,25 @@ def test_what_is_refused_says_why_and_leaves_nothing(house: Server, member: Page
     expect(member.locator("main")).not_to_contain_text("trap")
 
 
+def test_a_file_that_is_too_large_is_refused_before_it_is_sent(house: Server, member: Page, tmp_path: Path) -> None:
+    path = tmp_path / "vast.csv"
+    with path.open("wb") as file:
+        file.truncate(2**31 + 1)
+    choose(member, house, path)
+    member.get_by_role("button", name="Upload").click()
+    expect(member.locator("[data-problems]")).to_contain_text("vast.csv is larger than 2,048 MiB")
+    expect(member.get_by_label("Name")).to_have_value("vast")
+
+
+def test_a_program_that_reaches_out_is_refused_in_words(house: Server, member: Page, tmp_path: Path) -> None:
+    path = tmp_path / "spy.py"
+    path.write_text("import os\nprint(sorted(os.environ))\nos.fork()\n")
+    choose(member, house, path)
+    member.get_by_role("button", name="Upload").click()
+    expect(member.locator("[data-reason]")).to_contain_text("without network, other programs", timeout=150_000)
+    expect(member.locator("[data-output] pre")).not_to_contain_text("SECRET_KEY")
+
+
 def test_an_upload_goes_on_after_a_reload(house: Server, member: Page, tmp_path: Path) -> None:
     path = tmp_path / "long.keras"
     path.write_bytes(b"PK\x03\x04" + b"\0" * (20 * 2**20))

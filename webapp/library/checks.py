@@ -17,10 +17,11 @@ from webapp.cluster import broker
 from webapp.cluster.models import Host
 from webapp.library import uploads
 from webapp.library.models import Item, Upload, UploadState, Version
-from workers.contract.library import FORMATS, Inspection, Report, report_key
+from workers.contract.library import FORMATS, Inspection, Report, check_seconds, report_key
 from workers.contract.store import Store
 
-ASK_AGAIN = timedelta(seconds=240)
+ASK_AGAIN = timedelta(seconds=60)
+"""Besides what the look itself may take."""
 GIVE_UP = timedelta(minutes=30)
 SWEEP_SECONDS = 600.0
 REPORT_BYTES = 2**20
@@ -50,9 +51,9 @@ def _look(waiting: list[Upload]) -> None:
         report = _report(store, upload)
         if report is not None:
             conclude(upload, report)
-        elif timezone.now() - upload.touched > GIVE_UP:
+        elif timezone.now() - upload.touched > GIVE_UP + _length(upload):
             uploads.refuse(upload, "No training host has looked at it within half an hour. Start one, and try again.")
-        elif upload.asked is None or timezone.now() - upload.asked > ASK_AGAIN:
+        elif upload.asked is None or timezone.now() - upload.asked > ASK_AGAIN + _length(upload):
             unanswered.append(upload)
     hosts = list(Host.objects.online().values_list("name", flat=True)) if unanswered else []
     if not hosts:
@@ -63,6 +64,10 @@ def _look(waiting: list[Upload]) -> None:
             broker.send(connection, broker.INSPECT, host=hosts[upload.asks % len(hosts)], args=[order])
             # Not `touched`, by which an upload that nobody answers is given up.
             Upload.objects.filter(pk=upload.pk).update(asked=timezone.now(), asks=upload.asks + 1)
+
+
+def _length(upload: Upload) -> timedelta:
+    return timedelta(seconds=check_seconds(upload.size))
 
 
 def inspection(upload: Upload) -> Inspection:

@@ -6,6 +6,7 @@ import dataclasses
 import functools
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from django.db import IntegrityError, transaction
 from django.db.models import Count
@@ -158,7 +159,8 @@ def _built_in(kind: Kind, team: Team) -> list[Row]:
 def _built_in_row(entry: Entry, jobs: int) -> Row:
     about = (entry.kind, entry.name, entry.title, None, "Built in")
     if entry.kind == "model":
-        return Row(*about, takes(entry.name), "as the data", None, None, jobs)
+        first = sizes(entry.name)[0]
+        return Row(*about, takes(entry.name), f"as {first.title}", first.parameters, first.bytes, jobs)
     info = data_of(entry)
     return Row(*about, example_text(info), width_text(info), info.samples, memory_of(info), jobs)
 
@@ -166,14 +168,38 @@ def _built_in_row(entry: Entry, jobs: int) -> Row:
 @functools.cache
 def takes(model: str) -> str:
     """Which kinds of built-in data a model fits under its defaults, such as `images, tables`."""
+    return ", ".join(sorted({size.info.form for size in sizes(model)}))
+
+
+class Size(NamedTuple):
+    """What a built-in model is under its defaults on one built-in dataset; `bytes` of its weights as float32."""
+
+    title: str
+    info: DatasetInfo
+    parameters: int
+
+    @property
+    def bytes(self) -> int:
+        return self.parameters * 4
+
+    @property
+    def shape(self) -> str:
+        return example_text(self.info)
+
+
+@functools.cache
+def sizes(model: str) -> list[Size]:
+    """On each built-in dataset that it fits, digits first, then those that need no download."""
     entry = catalog.find("model", model)
-    known = [data_of(data) for name, data in catalog.entries("dataset").items() if built_in("dataset", name)]
-    fits = {info.form for info in known if not (hasattr(entry.module, "check") and _unfit(entry, info))}
-    return ", ".join(sorted(fits))
-
-
-def _unfit(entry: Entry, info: DatasetInfo) -> bool:
-    return bool(entry.module.check(entry.options(), info))
+    options, found = entry.options(), []
+    for data in catalog.entries("dataset").values():
+        info = data_of(data) if built_in("dataset", data.name) else None
+        if info is not None and not (hasattr(entry.module, "check") and entry.module.check(options, info)):
+            found.append(Size(data.title, info, entry.module.count_parameters(info, options)))
+    first = [
+        catalog.find("dataset", name).title for name in ("digits", *(path.stem for path in GLIMPSES.glob("*.json")))
+    ]
+    return sorted(found, key=lambda size: (size.title != first[0], size.title not in first, size.title))
 
 
 def example_text(info: DatasetInfo) -> str:

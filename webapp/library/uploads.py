@@ -18,6 +18,7 @@ from webapp.library.models import Item, Upload, UploadState, Version
 from webapp.teams import access
 from webapp.teams.models import Team, User
 from workers.contract import keras_file
+from workers.contract.files.beginnings import name_of
 from workers.contract.library import FORMATS, MAX_BYTES, file_key, report_key
 from workers.contract.problems import Problem, SpecInvalid
 from workers.contract.store import Store
@@ -87,7 +88,7 @@ def begin(
         options=options or {},
     )
     upload.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    upload.path.touch(mode=0o600)
+    upload.path.touch()  # its folder keeps others away; the store, where it is moved, may be shared
     return upload
 
 
@@ -108,8 +109,8 @@ def append(upload: Upload, offset: int, data: Readable) -> Upload:
             file.write(block)
         received = file.tell()
         file.flush()
-        if offset == 0 and not _begins_right(upload):
-            return refuse(upload, f"{upload.filename} is not a {FORMATS[upload.format].title}.")
+        if offset == 0 and (reason := _begins_wrong(upload)):
+            return refuse(upload, reason)
         upload.received = received
         upload.save(update_fields=["received", "touched"])
         # A store that was away fails the range; sent again, empty now, it is finished then.
@@ -122,12 +123,12 @@ def finish(upload: Upload) -> Upload:
         if upload.format == "keras_file":
             keras_file.check(upload.path)
     except SpecInvalid as error:
-        return refuse(upload, f"{upload.filename}: {error}")
+        return refuse(upload, f"{upload.filename}: {error}.")
     with open(upload.path, "rb") as file:
         upload.sha256 = hashlib.file_digest(file, "sha256").hexdigest()
     place = store()
     if not place.has(file_key(upload.sha256)):
-        place.put(upload.path, file_key(upload.sha256))
+        place.take(upload.path, file_key(upload.sha256))
     upload.state = UploadState.CHECKING
     with transaction.atomic():
         upload.save(update_fields=["sha256", "state", "touched"])
@@ -171,13 +172,15 @@ def forget_bytes(upload: Upload) -> None:
         place.remove(file_key(upload.sha256))
 
 
-def _begins_right(upload: Upload) -> bool:
-    magic = FORMATS[upload.format].magic
+def _begins_wrong(upload: Upload) -> str:
+    """Why it cannot be of its kind; empty when it may be."""
     with open(upload.path, "rb") as file:
         head = file.read(1024)
-    if magic:
-        return any(head.startswith(one) for one in magic)
-    return b"\0" not in head
+    if FORMATS[upload.format].begins(head):
+        return ""
+    like = name_of(head)
+    begins = f"it begins like {like}" if like else "it does not begin as such files do"
+    return f"{upload.filename} is not of the kind {FORMATS[upload.format].title}: {begins}. Choose the kind that it is."
 
 
 def _check_name(team: Team, format_name: str, name: str, item: Item | None) -> None:

@@ -11,7 +11,7 @@ from webapp.library import items, offered
 from webapp.library.models import Item, Upload, UploadState
 from webapp.teams import access
 from webapp.teams.models import Team
-from workers.contract import catalog
+from workers.contract.library import CONFINEMENTS
 from workers.contract.problems import SpecInvalid
 
 
@@ -45,6 +45,7 @@ def item(request: HttpRequest, slug: str, item_id: int) -> HttpResponse:
         "item": found,
         "version": versions[0],
         "versions": versions,
+        "held": CONFINEMENTS[versions[0].report.confinement],
         "report": versions[0].report,
         "facts": facts,
         "data": versions[0].data,
@@ -102,24 +103,10 @@ def built_in(request: HttpRequest, slug: str, kind: str, name: str) -> HttpRespo
         "shape": items.example_text(items.data_of(entry)) if entry.kind == "dataset" else "",
         "memory": items.memory_of(items.data_of(entry)) if entry.kind == "dataset" else None,
         "preview": items.glimpse_of(entry) if entry.kind == "dataset" else None,
-        "sizes": _sizes(entry) if entry.kind == "model" else [],
+        "sizes": items.sizes(entry.name) if entry.kind == "model" else [],
         "jobs": items.jobs_with(team, entry.kind, entry.name),
     }
     return render(request, "library/built_in.html", context)
-
-
-def _sizes(entry: catalog.Entry) -> list[tuple[str, str, int]]:
-    """Parameters under the defaults on each built-in dataset that fits: title, shape, count."""
-    found = []
-    for name, data in catalog.entries("dataset").items():
-        if items.built_in("dataset", name) is None:
-            continue
-        info = items.data_of(data)
-        if hasattr(entry.module, "check") and entry.module.check(entry.options(), info):
-            continue
-        count = entry.module.count_parameters(info, entry.options())
-        found.append((data.title, items.example_text(info), count))
-    return found
 
 
 def _item(request: HttpRequest, slug: str, item_id: int) -> tuple[Team, Item]:

@@ -15,7 +15,9 @@ from pydantic import Field
 
 from workers.contract.base import Strict
 from workers.contract.catalog import Kind
+from workers.contract.files.beginnings import is_text
 from workers.contract.files.facts import Facts
+from workers.contract.files.records import is_head
 from workers.contract.spec import Choice, JobSpec
 
 _REFERENCE = re.compile(r"library:(\d{1,18})@([0-9a-f]{64})")
@@ -25,21 +27,28 @@ FILE = "file"
 MAX_BYTES = 2 * 2**30
 """Of one upload."""
 
-Confinement = Literal["bubblewrap", "namespaces", "limits"]
+Confinement = Literal["bubblewrap", "namespaces", "landlock", "limits"]
 CONFINEMENTS: Mapping[Confinement, str] = {
     "bubblewrap": "in bubblewrap: no network, no files of the host, no secrets",
     "namespaces": "in namespaces of its own: no network, no files of the host, no secrets",
-    "limits": "with limits only: this host allows neither bubblewrap nor namespaces",
+    "landlock": "by Landlock and seccomp: no network, no files of the host, no secrets",
+    "limits": "with limits only: this host allows neither bubblewrap nor namespaces nor Landlock",
 }
 
 
 class Format(NamedTuple):
-    """A kind of file: `title` for people, `suffix` of the file on a host, `magic` what it begins with."""
+    """A kind of file: `title` for people, `suffix` of the file on a host, `magic` what it begins with, if not text."""
 
     kind: Kind
     title: str
     suffix: str
     magic: tuple[bytes, ...] = ()
+
+    def begins(self, head: bytes) -> bool:
+        """Whether a file of this kind may begin so."""
+        if self.suffix == ".tfrecord":
+            return is_head(head[:12])
+        return head.startswith(self.magic) if self.magic else is_text(head)
 
 
 FORMATS: Mapping[str, Format] = {
@@ -123,6 +132,11 @@ class Report(Strict):
     model: ModelFacts | None = None
     dataset: Facts | None = None
     preview: Preview | None = None
+
+
+def check_seconds(size: int) -> int:
+    """How long a host may look at a file of so many bytes; a table of 1.9 GiB took 91 s, on a busy host over 180 s."""
+    return 180 + size // (2 * 2**20)
 
 
 def file_key(sha256: str) -> str:

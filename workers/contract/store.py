@@ -5,8 +5,10 @@ It is a folder that all of them see, or whatever else fsspec opens (`s3://bucket
 
 from __future__ import annotations
 
+import os
 import shutil
 import uuid
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -16,6 +18,13 @@ import fsspec
 def checkpoint_key(job: int, name: str) -> str:
     """The folder of one checkpoint; its manifest is put last."""
     return f"jobs/{job}/checkpoints/{name}"
+
+
+def _link(source: Path, target: str) -> None:
+    try:
+        os.link(source, target)
+    except OSError:  # another disk, or one that knows no links
+        shutil.copyfile(source, target)
 
 
 def artifact_key(job: int, name: str) -> str:
@@ -39,6 +48,13 @@ class Store:
 
     def put(self, source: Path, key: str) -> None:
         """Copy a local file to `key`; readers see the old one or the whole new one."""
+        self._put(source, key, shutil.copyfile)
+
+    def take(self, source: Path, key: str) -> None:
+        """As `put`, of a file that nobody writes to any more: on the store's own disk it is not copied."""
+        self._put(source, key, _link)
+
+    def _put(self, source: Path, key: str, copy: Callable[[Path, str], object]) -> None:
         final = self._path(key)
         self._fs.makedirs(final.rpartition("/")[0], exist_ok=True)
         if not self._local:
@@ -46,7 +62,7 @@ class Store:
             return
         unfinished = f"{final}.unfinished-{uuid.uuid4().hex[:8]}"
         try:
-            shutil.copyfile(source, unfinished)
+            copy(source, unfinished)
             Path(unfinished).replace(final)
         finally:
             Path(unfinished).unlink(missing_ok=True)

@@ -9,18 +9,21 @@ from __future__ import annotations
 import fcntl
 import json
 import logging
+import os
 import subprocess
 import sys
 import tempfile
+import uuid
 from pathlib import Path
 from typing import Any
 
-from workers.contract.library import Inspection, Report, report_key
+from workers.contract.library import Inspection, Report, local_path, report_key
 from workers.contract.store import Store
 from workers.host.library import fetch
 from workers.host.settings import ROOT, HostSettings
 from workers.sandbox.inspecting import inspect
 
+AT_ONCE = max(2, (os.cpu_count() or 2) // 4)
 log = logging.getLogger(__name__)
 _started: list[subprocess.Popen[bytes]] = []
 
@@ -52,7 +55,9 @@ def answer(settings: HostSettings, order: Inspection) -> bool:
             return False
         if store.has(report_key(order.upload)):
             return False
-        report = _look(settings, store, order)
+        with open(settings.library / f".look-{uuid.UUID(order.upload).int % AT_ONCE}.lock", "ab") as turn:
+            fcntl.flock(turn, fcntl.LOCK_EX)  # the more look at once, the less memory the host has for its jobs
+            report = _look(settings, store, order)
         with tempfile.TemporaryDirectory(prefix="lockstep-report-") as folder:
             written = Path(folder, "report.json")
             written.write_text(report.model_dump_json())
@@ -61,11 +66,15 @@ def answer(settings: HostSettings, order: Inspection) -> bool:
 
 
 def _look(settings: HostSettings, store: Store, order: Inspection) -> Report:
+    known = local_path(settings.library, order.sha256, order.format).exists()
     try:
         path = fetch(store, order.sha256, order.format, settings.library)
     except OSError as error:
         return Report(host=settings.lockstep_host, refused=f"{settings.lockstep_host} could not fetch it: {error}")
-    return inspect(path, order).model_copy(update={"host": settings.lockstep_host})
+    report = inspect(path, order).model_copy(update={"host": settings.lockstep_host})
+    if report.refused and not known:
+        path.unlink(missing_ok=True)
+    return report
 
 
 def main() -> int:

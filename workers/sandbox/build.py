@@ -15,10 +15,11 @@ from typing import Any
 
 from workers.contract import catalog, keras_file
 from workers.contract.library import FORMATS, Inspection, LayerFacts, ModelFacts, Report
-from workers.contract.problems import Problem, SpecInvalid
+from workers.contract.problems import Problem, SpecInvalid, shorten
 from workers.sandbox.preview import preview_of
 
 MAX_LAYERS = 200
+HELD = "A module is tried without network, other programs, the host's files, or much disk: leave out what needs them."
 
 
 class Unfit(Exception):
@@ -46,14 +47,16 @@ def _inspect(path: Path, order: Inspection) -> Report:
         return Report(refused="It needs more memory than the check allows. Make it smaller.")
     except Exception as error:  # noqa: BLE001  whatever the file does is its fault, and is told in its words
         said = " ".join(str(error).split())[:600]
-        return Report(refused=f"It cannot be opened: {type(error).__name__}: {said}")
+        held = f". {HELD}" if isinstance(error, OSError) and order.format == "python_module" else ""
+        return Report(refused=f"It cannot be opened: {type(error).__name__}: {said}{held}")
 
 
 def _told(problem: Problem, path: Path) -> str:
     """Without the name that the file has on this host, which tells people nothing."""
-    if problem.path != "file" or problem.value not in (path.name, str(path)):
-        return str(problem)
-    return f"The file {problem.message}. {problem.remedy}."
+    if problem.path != "file":
+        return f"{problem}."
+    given = "" if problem.value in (None, path.name, str(path)) else f" ({shorten(problem.value, 200)})"
+    return f"The file {problem.message}{given}. {problem.remedy}."
 
 
 def _inspect_data(path: Path, format_name: str) -> Report:
@@ -102,7 +105,7 @@ def load_keras(path: Path) -> Any:
 
 def call_module(path: Path, inputs: tuple[int, ...], outputs: int, options: Mapping[str, Any]) -> Any:
     """What `build_model(inputs, outputs, options)` of the module returns. Raises Unfit and whatever it raises."""
-    compile(path.read_bytes(), path.name, "exec")
+    compile(path.read_bytes(), "the module", "exec")
     keras = import_quietly()
     spec = importlib.util.spec_from_file_location("uploaded_model", path)
     if spec is None or spec.loader is None:

@@ -1,4 +1,4 @@
-"""How a throw-away process is shut in on this host: by bubblewrap, by namespaces of our own, or by limits alone."""
+"""How a throw-away process is shut in on this host: by bubblewrap, namespaces, Landlock, or limits alone."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 from workers.contract.library import Confinement
@@ -17,6 +19,8 @@ from workers.sandbox import enter
 ROOT = Path(__file__).resolve().parent.parent.parent
 SYSTEM = ("/usr", "/lib", "/lib64", "/lib32", "/bin", "/sbin", "/etc/ld.so.cache", "/etc/localtime")
 PROBE_SECONDS = 20
+BESIDE_US = ("landlock", "limits")
+"""Those whose processes share process numbers and /tmp with the host."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,7 +31,7 @@ class Limits:
     cpu_seconds: int = 180
     wall_seconds: float = 180.0
     file_bytes: int = 2**28
-    processes: int = 512
+    processes: int = max(512, 8 * (os.cpu_count() or 1))
     output_bytes: int = 16_000
     answer_bytes: int = 2**20
 
@@ -38,19 +42,23 @@ LIMITS = Limits()
 @functools.cache
 def confinement() -> Confinement:
     """The strictest that works here. Probed once, by running something in it."""
-    for kind in ("bubblewrap", "namespaces"):
-        if kind == "bubblewrap" and not shutil.which("bwrap"):
-            continue
-        probe = command(kind, [sys.executable, "-S", "-c", "pass"], (), LIMITS)
-        try:
-            ended = subprocess.run(
-                probe, env=environment({}), capture_output=True, timeout=PROBE_SECONDS, cwd="/", check=False
-            )
-        except (OSError, subprocess.TimeoutExpired):
-            continue
-        if ended.returncode == 0:
+    for kind in ("bubblewrap", "namespaces", "landlock"):
+        if works(kind):
             return kind
     return "limits"
+
+
+def works(kind: Confinement) -> bool:
+    """Whether a process can be shut in so on this host, tried with one that does nothing."""
+    if kind == "bubblewrap" and not shutil.which("bwrap"):
+        return False
+    probe = command(kind, [sys.executable, "-S", "-c", "pass"], (), LIMITS)
+    with tempfile.TemporaryDirectory() as folder, suppress(OSError, subprocess.TimeoutExpired):
+        ended = subprocess.run(
+            probe, env=environment({}), capture_output=True, timeout=PROBE_SECONDS, cwd=folder, check=False
+        )
+        return ended.returncode == 0
+    return False
 
 
 def command(kind: Confinement, inner: list[str], files: tuple[Path, ...], limits: Limits) -> list[str]:
@@ -59,11 +67,12 @@ def command(kind: Confinement, inner: list[str], files: tuple[Path, ...], limits
     # Without namespaces the number of processes is counted over all of this user's, which may be many already.
     plan = enter.Plan(
         namespaces=kind == "namespaces",
+        landlock=kind == "landlock",
         visible=visible,
         memory_bytes=limits.memory_bytes,
         cpu_seconds=limits.cpu_seconds,
         file_bytes=limits.file_bytes,
-        processes=0 if kind == "limits" else limits.processes,
+        processes=0 if kind in BESIDE_US else limits.processes,
     )
     entering = [sys.executable, "-S", "-m", "workers.sandbox.enter", json.dumps(dataclasses.asdict(plan)), "--", *inner]
     return [*_bubblewrap(visible), *entering] if kind == "bubblewrap" else entering

@@ -2,7 +2,7 @@
 
 PLAN is a JSON text of a `Plan`. With `namespaces` the command sees its own processes, a network without any device, and
 a file system of the `visible` paths, read-only, and an empty /tmp; it holds no capability and can gain none. Where
-bubblewrap has done all that, only the limits are set. Standard library alone: this runs before anything is trusted.
+bubblewrap has done all that, only limits and rules are set. Standard library alone: nothing is trusted so far.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
+
+from workers.sandbox import rules
 
 CLONE_ALL = 0x00020000 | 0x04000000 | 0x08000000 | 0x10000000 | 0x20000000 | 0x40000000
 """Mounts, names, IPC, users, processes, network."""
@@ -40,6 +42,7 @@ class Plan:
     """`memory_bytes` of address space, `cpu_seconds`, `file_bytes` of one file; `processes` 0 means no limit."""
 
     namespaces: bool
+    landlock: bool
     visible: list[str]
     memory_bytes: int
     cpu_seconds: int
@@ -69,6 +72,7 @@ def main(arguments: list[str]) -> NoReturn:
         os.chdir("/tmp")
     _give_up_rights()
     _limit(plan)
+    _keep_to_rules(plan)
     os.execv(command[0], command)
 
 
@@ -151,6 +155,18 @@ def _give_up_rights() -> None:
         with suppress(OSError):  # numbers that this kernel does not know
             _call("prctl", PR_CAPBSET_DROP, capability)
     _call("prctl", PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+
+
+def _keep_to_rules(plan: Plan) -> None:
+    """Landlock, which reads the current folder as our own, where nothing else keeps files away; seccomp everywhere."""
+    try:
+        if plan.landlock:
+            rules.hold_to_files(plan.visible, os.getcwd())
+        rules.hold_to_calls()
+    except OSError as error:
+        if plan.landlock:
+            print(f"no rules: {error}", file=sys.stderr)  # noqa: T201
+            sys.exit(NOT_ALLOWED)
 
 
 def _limit(plan: Plan) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from workers.contract.files.examples import Found, features_of
 from workers.contract.files.images import pictures_in
-from workers.contract.files.reading import open_parquet
+from workers.contract.files.reading import csv_header, open_parquet
 from workers.contract.files.records import records_of
 from workers.contract.library import Preview
 from workers.sandbox.glimpses import PICTURES, ROWS, address, cells, of_arrays, within
@@ -40,8 +40,10 @@ def preview_of(path: Path, format_name: str) -> Preview | None:
 
 
 def _csv(path: Path) -> Preview:
+    names, separator = csv_header(path)
     with open(path, encoding="utf-8-sig", errors="replace", newline="") as file:
-        return Preview(rows=tuple(map(cells, itertools.islice(csv.reader(file), ROWS + 1))))
+        rows = itertools.islice(csv.reader(file, delimiter=separator), 1, ROWS + 1)
+        return Preview(rows=(cells(names), *map(cells, rows)))
 
 
 def _text(path: Path) -> Preview:

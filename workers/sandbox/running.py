@@ -10,15 +10,17 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from workers.contract.library import Confinement
 from workers.gang.leftovers import MARK, kill_leftovers
-from workers.sandbox.confinement import LIMITS, Limits, command, confinement, environment
+from workers.sandbox.confinement import BESIDE_US, LIMITS, ROOT, Limits, command, confinement, environment
 
+TEMPORARY_BYTES = 2**28
+"""Of what a process beside us may write; others have a file system of their own, of this size."""
 ANSWER_FD = "LOCKSTEP_ANSWER_FD"
 
 
@@ -54,27 +56,21 @@ def run(
 def _run(kind: Confinement, inner: list[str], files: tuple[Path, ...], limits: Limits, folder: Path) -> Outcome:
     began = time.monotonic()
     reading, writing = os.pipe()
-    # With limits alone /tmp is everybody's: the process gets a folder of its own there.
-    further = {ANSWER_FD: str(writing), MARK: str(folder)}
-    if kind == "limits":
-        further |= {"HOME": str(folder), "TMPDIR": str(folder), "KERAS_HOME": str(folder / "keras")}
     try:
-        process = subprocess.Popen(
-            command(kind, inner, files, limits),
-            env=environment(further),
-            cwd=folder if kind == "limits" else "/",
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            pass_fds=(writing,),
-            start_new_session=True,
-        )
+        process = _start(kind, command(kind, inner, files, limits), folder, writing)
     finally:
         os.close(writing)
     assert process.stdout is not None
+
+    def excess() -> str:
+        if kind in BESIDE_US and _kept(process.pid, folder) > TEMPORARY_BYTES:
+            return f"was ended: it wrote more than {TEMPORARY_BYTES // 2**20} MiB to the disk"
+        return f"was ended: it started over {limits.processes} threads" * (_threads(process.pid) > limits.processes)
+
     printed, answer = _Pipe(process.stdout.fileno(), limits.output_bytes), _Pipe(reading, limits.answer_bytes)
     try:
-        ended = _drain([printed, answer], began + limits.wall_seconds, lambda: process.poll() is not None)
+        ended = _drain([printed, answer], began + limits.wall_seconds, lambda: process.poll() is not None, excess)
+        exceeded = excess()
     finally:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
@@ -84,9 +80,29 @@ def _run(kind: Confinement, inner: list[str], files: tuple[Path, ...], limits: L
         os.close(reading)
     output = printed.content.decode(errors="replace") + ("\n[cut]" if printed.cut else "")
     fault = _fault(process.returncode, limits) if ended else f"was ended after {limits.wall_seconds:.0f} s of time"
+    fault = exceeded or fault
     if answer.cut:
         fault = f"answered with more than {limits.answer_bytes // 1024:,} KiB"
     return Outcome(bytes(answer.content), output, fault, kind, time.monotonic() - began)
+
+
+def _start(kind: Confinement, arguments: list[str], folder: Path, answer: int) -> subprocess.Popen[bytes]:
+    further = {ANSWER_FD: str(answer), MARK: str(folder)}
+    if kind in BESIDE_US:
+        # /tmp is everybody's: the process gets a folder of its own there. Of ours it is shown the package, and not
+        # the folder around it, which Python would look through.
+        (folder / "workers").symlink_to(ROOT / "workers")
+        further |= {name: str(folder) for name in ("HOME", "TMPDIR", "KERAS_HOME", "PYTHONPATH")}
+    return subprocess.Popen(
+        arguments,
+        env=environment(further),
+        cwd=folder if kind in BESIDE_US else "/",
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        pass_fds=(answer,),
+        start_new_session=True,
+    )
 
 
 class _Pipe:
@@ -106,8 +122,8 @@ class _Pipe:
         return bool(data)
 
 
-def _drain(pipes: list[_Pipe], deadline: float, over: Callable[[], bool]) -> bool:
-    """Until the process has ended and its pipes are empty; False when the time ran out first.
+def _drain(pipes: list[_Pipe], deadline: float, over: Callable[[], bool], stop: Callable[[], str]) -> bool:
+    """Until the process has ended and its pipes are empty, or `stop` says so; False when the time ran out first.
 
     A grandchild may hold a pipe open for ever: what it would say later nobody waits for.
     """
@@ -119,9 +135,40 @@ def _drain(pipes: list[_Pipe], deadline: float, over: Callable[[], bool]) -> boo
             for key, _ in ready:
                 if not key.data.take():
                     selector.unregister(key.fd)
-            if over() and not ready:
+            if (over() and not ready) or stop():
                 return True
     return over()
+
+
+def _threads(pid: int) -> int:
+    """Of the process and all below it; the kernel lets root start any number, whatever the limit says."""
+    total, waiting = 0, [pid]
+    while waiting:
+        one = waiting.pop()
+        with suppress(OSError):
+            total += len(os.listdir(f"/proc/{one}/task"))
+            waiting += map(int, Path(f"/proc/{one}/task/{one}/children").read_text().split())
+    return total
+
+
+def _kept(pid: int, folder: Path) -> int:
+    """Bytes on the disk below the folder, and in files that the process has removed and still holds open."""
+    total = 0
+    for place in _files(pid, folder):
+        with suppress(OSError):
+            found = os.stat(place, follow_symlinks=place.startswith("/proc/"))
+            if not found.st_nlink or not place.startswith("/proc/"):
+                total += max(found.st_blocks * 512, 4096)
+        if total > TEMPORARY_BYTES:
+            break
+    return total
+
+
+def _files(pid: int, folder: Path) -> Iterator[str]:
+    with suppress(OSError):
+        yield from (f"/proc/{pid}/fd/{number}" for number in os.listdir(f"/proc/{pid}/fd"))
+    for top, _, names in os.walk(folder):
+        yield from (f"{top}/{name}" for name in names)
 
 
 def _fault(code: int, limits: Limits) -> str:

@@ -5,6 +5,8 @@ import { announce, icon } from "../toast.js";
 
 const RETRIES = [500, 1000, 2000, 4000, 8000, 15000];
 const POLL = 1000;
+const BUILDS = "Checking: a training host builds the model once in a throw-away process…";
+const WORDS = { keras_file: BUILDS, python_module: BUILDS };
 const form = /** @type {HTMLFormElement} */ (document.getElementById("upload"));
 const picker = /** @type {HTMLInputElement} */ (document.getElementById("file"));
 const format = /** @type {HTMLSelectElement} */ (document.getElementById("format"));
@@ -144,7 +146,7 @@ async function settled(state) {
   pause.hidden = true;
   while (state.state === "checking") {
     meter.removeAttribute("value");
-    part("doing").textContent = "Checking: a training host builds the model once in a throw-away process…";
+    part("doing").textContent = WORDS[format.value] ?? "Checking: a training host looks at all of it in a throw-away process…";
     part("pace").textContent = "";
     await wait(POLL);
     const response = await fetch(`${form.dataset.uploads}/${upload}`).catch(() => null);
@@ -177,10 +179,10 @@ function show(received, began) {
   const total = file?.size ?? 1;
   meter.value = received / total;
   part("progress").hidden = false;
-  part("doing").textContent = `${size(received)} of ${size(total)}`;
+  part("doing").textContent = received < total ? `${size(received)} of ${size(total)}` : "All of it is sent, and is being stored…";
   const seconds = (performance.now() - began.at) / 1000;
   const speed = (received - began.from) / seconds;
-  part("pace").textContent = seconds > 1 && speed > 0 ? `${size(speed)}/s, ${Math.ceil((total - received) / speed)} s left` : "";
+  part("pace").textContent = seconds > 1 && speed > 0 && received < total ? `${size(speed)}/s, ${duration((total - received) / speed)} left` : "";
 }
 
 function busy(on) {
@@ -207,9 +209,10 @@ function size(bytes) {
   const units = ["B", "KiB", "MiB", "GiB"];
   let unit = 0;
   for (; bytes >= 1023.5 && unit < units.length - 1; unit += 1) bytes /= 1024;
-  return `${unit === 0 ? Math.round(bytes) : bytes.toPrecision(3)} ${units[unit]}`;
+  return `${unit === 0 || bytes >= 100 ? Math.round(bytes) : bytes.toPrecision(3)} ${units[unit]}`;
 }
 
+const duration = (seconds) => (seconds < 90 ? `${Math.ceil(seconds)} s` : `${Math.ceil(seconds / 60)} min`);
 const wait = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
 // Life ----------------------------------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from tests.webapp.library import scene
 from tests.workers.contract.keras_files import entry, layer, sequential, write
+from tests.workers.file_corpus import number_records, write_records
 from webapp.library import checks, uploads
 from webapp.library.models import Item, Upload, UploadState, Version
 from webapp.library.uploads import WrongOffset
@@ -96,8 +97,41 @@ def test_the_first_range_must_be_what_the_file_claims(team: Team, bob: User, fol
     upload = begin(team, bob, size=1_000_000)
     upload = uploads.append(upload, 0, io.BytesIO(b"\x89HDF\r\n\x1a\n" + b"x" * 1000))
     assert upload.state == UploadState.REFUSED
-    assert upload.reason == "net.keras is not a Keras model (.keras)."
+    assert upload.reason == (
+        "net.keras is not of the kind Keras model (.keras): it begins like an HDF5 file. Choose the kind that it is."
+    )
     assert not list((folders / "uploads").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("filename", "content", "words"),
+    [
+        ("a.csv", b"\x89PNG\r\n\x1a\n", "it begins like a PNG picture"),
+        ("a.csv", "x,y\n1,2\n".encode("utf-16"), "UTF-16 text, which has to be saved as UTF-8"),
+        ("a.txt", b"\0\1\2", "it does not begin as such files do"),
+        ("a.npz", b"\x93NUMPY\x01\0", "a single array of NumPy"),
+        ("a.zip", b"PK\x05\x06" + b"\0" * 18, "a zip file with nothing in it"),
+        ("a.tfrecord", b"\x1f\x8b\x08" + b"\0" * 30, "packed with gzip, which has to be unpacked first"),
+        ("a.tfrecord", b"x,y\n1,2\n" * 9, "it does not begin as such files do"),
+    ],
+)
+def test_it_says_what_a_file_begins_like(team: Team, bob: User, filename: str, content: bytes, words: str) -> None:
+    upload = begin(team, bob, size=10**6, format_name=scene.FORMAT_OF[Path(filename).suffix], filename=filename)
+    assert words in uploads.append(upload, 0, io.BytesIO(content)).reason
+
+
+def test_it_takes_tfrecords(team: Team, bob: User, tmp_path: Path) -> None:
+    content = write_records(tmp_path / "a.tfrecord", number_records(20)).read_bytes()
+    assert scene.send(team, bob, content, filename="a.tfrecord").state == UploadState.CHECKING
+
+
+def test_the_stored_file_is_moved_and_others_may_read_it(team: Team, bob: User, folders: Path) -> None:
+    upload = begin(team, bob, size=6, format_name="text", filename="a.txt")
+    place = upload.path.stat().st_ino
+    upload = uploads.append(upload, 0, io.BytesIO(b"hello\n"))
+    kept = folders / "store" / file_key(upload.sha256)
+    assert kept.stat().st_ino == place
+    assert kept.stat().st_mode & 0o004
 
 
 def _slip(path: Path) -> None:

@@ -51,6 +51,18 @@ def test_it_lists_uploaded_and_built_in(member: Client, item: Item) -> None:
         assert words in page
 
 
+def test_it_tells_what_built_in_models_weigh_and_for_which_data(member: Client) -> None:
+    page = member.get(LIBRARY).content.decode()
+    row = page[page.index("Convolutional network") :].partition("</tr>")[0]
+    assert [words for words in ("as Digits", "53,002", "207 KiB") if words not in row] == []
+    sizes = member.get(f"{LIBRARY}model/cnn/").content.decode()
+    assert sizes.index("207 KiB") < sizes.index("MNIST")
+
+
+def test_it_says_how_a_file_was_shut_in(member: Client, item: Item) -> None:
+    assert "in namespaces of its own: no network" in member.get(f"{LIBRARY}{item.pk}/").content.decode()
+
+
 def test_it_asks_few_questions_however_many_items(
     member: Client, team: Team, bob: User, django_assert_max_num_queries: Any
 ) -> None:

@@ -109,7 +109,6 @@ def test_it_reads_a_folder_of_tables_as_one(tmp_path: Path) -> None:
         (b"a,b\n1,2,3\n", "a row of another length"),
         (b"a,b\n1,2\n3\n", "a row of another length"),
         (b"a,a\n1,2\n", "the column a twice"),
-        (b"a,,\n1,2,3\n", "columns without a name"),
         (b"a,b\n1,inf\n", "infinite number in its column b"),
         (b"a,b\n1,\xff\xfe\n", "is not UTF-8 text"),
         (b"\xff\xfea,b\n1,2\n", "is not UTF-8 text"),

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.workers.contract.keras_files import write
+from tests.workers.contract.keras_files import entry, layer, sequential, write
 from workers.contract.library import Inspection, Report, file_key, localized, references, report_key
 from workers.contract.spec import JobSpec, parse
 from workers.contract.store import Store
@@ -25,9 +25,9 @@ def store(tmp_path: Path) -> Store:
     return Store(str(tmp_path / "store"))
 
 
-def stored(store: Store, folder: Path) -> str:
+def stored(store: Store, folder: Path, *layers: dict[str, Any]) -> str:
     """The digest of a `.keras` file that lies in the store."""
-    path = write(folder / "sent.keras")
+    path = write(folder / "sent.keras", sequential(*layers) if layers else None)
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     store.put(path, file_key(digest))
     return digest
@@ -82,11 +82,24 @@ def test_it_sweeps_what_no_job_asked_for_in_a_month(store: Store, tmp_path: Path
     assert not old.exists()
 
 
-def test_it_answers_an_order_once(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    settings = HostSettings(
+@pytest.fixture
+def settings(store: Store, tmp_path: Path) -> HostSettings:
+    found = HostSettings(
         lockstep_runs=tmp_path / "runs", lockstep_store=store.url, lockstep_host="box", redis_url="redis://localhost"
     )
-    settings.library.mkdir(parents=True)
+    found.library.mkdir(parents=True)
+    return found
+
+
+def test_it_keeps_no_file_that_it_refuses(store: Store, tmp_path: Path, settings: HostSettings) -> None:
+    digest = stored(store, tmp_path, entry(4), layer("Lambda"))
+    assert inspecting.answer(settings, Inspection(upload=UPLOAD, format="keras_file", sha256=digest))
+    with store.open(report_key(UPLOAD)) as file:
+        assert "Lambda" in Report.model_validate_json(file.read()).refused
+    assert not list(settings.library.glob(f"{digest}*"))
+
+
+def test_it_answers_an_order_once(store: Store, settings: HostSettings) -> None:
     gone = Inspection(upload=UPLOAD, format="keras_file", sha256="0" * 64)
     assert inspecting.answer(settings, gone)
     with store.open(report_key(UPLOAD)) as file:

@@ -2,12 +2,11 @@
 
 ENVIRONMENT = """
 import os
-for pid in os.listdir("/proc"):
-    if pid.isdigit():
-        try:
-            print(open(f"/proc/{pid}/environ").read())
-        except OSError:
-            pass
+for pid in range(1, 2**16):
+    try:
+        print(open(f"/proc/{pid}/environ").read())
+    except OSError:
+        pass
 print(dict(os.environ))
 for folder in ("/run/secrets", os.path.expanduser("~/.ssh"), os.path.expanduser("~")):
     try:
@@ -29,6 +28,14 @@ for address in (("127.0.0.1", PORT), ("192.0.2.1", 80)):
     except OSError as error:
         print("refused:", error.strerror)
 """
+CURIOUS = """
+import os
+for path in PATHS:
+    try:
+        print(os.listdir(path) if os.path.isdir(path) else open(path).read())
+    except OSError as error:
+        print(error.strerror)
+"""
 WRITER = """
 import os
 for path in PATHS:
@@ -37,6 +44,39 @@ for path in PATHS:
         print("planted in", path)
     except OSError as error:
         print(path, error.strerror)
+"""
+FORKING = """
+import os, subprocess
+for begin in (os.fork, lambda: subprocess.run(["/bin/true"])):
+    try:
+        begin()
+        print("begun")
+    except OSError as error:
+        print("refused:", error.strerror)
+"""
+SIGNALLING = """
+import os
+for pid in (OTHER, os.getppid()):
+    try:
+        os.kill(pid, 0)
+        print("reached", pid)
+    except OSError as error:
+        print("refused:", error.strerror)
+"""
+THREADS = """
+import threading, time
+threading.stack_size(65536)
+for _ in range(20_000):
+    threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
+print("started")
+"""
+FILLING = """
+import os, tempfile
+held = [tempfile.TemporaryFile() for _ in range(100)]
+for file in held:
+    file.write(b"x" * 2**26)
+    file.flush()
+print("filled")
 """
 DETACHED = """
 import os, time

@@ -10,8 +10,8 @@ import pytest
 
 from tests.workers.contract.keras_files import dense, entry, layer, sequential, write
 from tests.workers.sandbox import hostile
-from workers.contract.library import Inspection, Report
-from workers.sandbox.confinement import Limits
+from workers.contract.library import Confinement, Inspection, Report, check_seconds
+from workers.sandbox.confinement import Limits, works
 from workers.sandbox.inspecting import inspect
 
 pytestmark = pytest.mark.tensorflow
@@ -43,13 +43,13 @@ def of_keras(path: Path) -> Report:
     return inspect(path, Inspection(upload=UPLOAD, format="keras_file", sha256="0" * 64))
 
 
-def of_module(tmp_path: Path, text: str, **limits: int) -> Report:
+def of_module(tmp_path: Path, text: str, kind: Confinement | None = None, **limits: int) -> Report:
     path = tmp_path / "model.py"
     path.write_text(text)
     order = Inspection(
         upload=UPLOAD, format="python_module", sha256="0" * 64, inputs=(8, 8, 1), outputs=10, options={"units": 5}
     )
-    return inspect(path, order, limits=Limits(**limits))
+    return inspect(path, order, limits=Limits(**limits), kind=kind)
 
 
 def test_it_builds_what_keras_saved(tmp_path: Path) -> None:
@@ -86,6 +86,32 @@ def test_it_builds_what_a_module_makes(tmp_path: Path) -> None:
 def test_it_says_what_is_wrong_with_a_module(tmp_path: Path) -> None:
     assert "SyntaxError" in of_module(tmp_path, "def build_model(:").refused
     assert "defines no build_model" in of_module(tmp_path, "x = 1").refused
+
+
+def test_it_builds_what_a_module_makes_under_landlock(tmp_path: Path) -> None:
+    if not works("landlock"):
+        pytest.skip("this kernel knows no Landlock")
+    report = of_module(tmp_path, MODULE, kind="landlock")
+    assert (report.refused, report.confinement) == ("", "landlock")
+    assert report.model is not None
+
+
+def test_it_tries_no_module_that_nothing_would_hold(tmp_path: Path) -> None:
+    report = of_module(tmp_path, "print('run')", kind="limits")
+    assert "neither bubblewrap nor namespaces nor Landlock" in report.refused
+    assert report.output == ""
+
+
+@pytest.mark.parametrize("attack", ["import os; os.fork()", "import socket; socket.socket()"])
+def test_it_says_what_a_module_may_not_do(tmp_path: Path, attack: str) -> None:
+    refused = of_module(tmp_path, f"{attack}\n{MODULE}").refused
+    assert "PermissionError" in refused
+    assert "without network, other programs" in refused
+
+
+def test_a_large_file_gets_more_time() -> None:
+    assert check_seconds(2**20) == 180
+    assert check_seconds(2 * 2**30) > 1_000
 
 
 def test_it_ends_an_endless_module_and_tells_none_of_our_secrets(

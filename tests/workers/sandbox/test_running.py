@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
+import os
 import socket
+import subprocess
 import sys
 from pathlib import Path
 
@@ -23,10 +24,8 @@ ENOUGH = Limits(memory_bytes=2**30, cpu_seconds=60, wall_seconds=120)
 
 
 def kinds() -> list[Confinement]:
-    found: list[Confinement] = ["limits"]
-    if confinement.confinement() != "limits":
-        found.append("namespaces")
-    return [*found, "bubblewrap"] if shutil.which("bwrap") else found
+    known: tuple[Confinement, ...] = ("limits", "landlock", "namespaces", "bubblewrap")
+    return [kind for kind in known if kind == "limits" or confinement.works(kind)]
 
 
 SHUT_IN = [kind for kind in kinds() if kind != "limits"]
@@ -99,8 +98,46 @@ def test_it_writes_nowhere_but_to_its_own_folder(tmp_path: Path, kind: Confineme
 def test_it_sees_neither_the_host_nor_other_uploads(tmp_path: Path, kind: Confinement) -> None:
     other = tmp_path / "of-another-team.keras"
     other.write_text("theirs")
-    said = play(tmp_path, f"import os; print(os.listdir({str(tmp_path)!r}), os.path.exists('/home'))", kind).output
-    assert said == "['program.py'] False\n"
+    said = play(
+        tmp_path, hostile.CURIOUS.replace("PATHS", repr([str(tmp_path), str(other), "/etc/passwd"])), kind
+    ).output
+    assert "of-another-team" not in said
+    assert "theirs" not in said
+    assert "root:" not in said
+
+
+@pytest.mark.parametrize("kind", kinds())
+def test_it_starts_and_reaches_no_other_process(tmp_path: Path, kind: Confinement) -> None:
+    said = play(tmp_path, hostile.FORKING, kind).output
+    assert said.count("refused:") == 2
+    assert "begun" not in said
+    said = play(tmp_path, hostile.SIGNALLING.replace("OTHER", str(os.getpid())), kind).output
+    assert said.count("refused:") == 2
+
+
+@pytest.mark.parametrize("kind", kinds())
+def test_it_starts_no_thousands_of_threads(tmp_path: Path, kind: Confinement) -> None:
+    outcome = play(tmp_path, hostile.THREADS, kind, ENOUGH)
+    assert "started" not in outcome.output.splitlines()
+    assert "it started over" in outcome.fault or "can't start new thread" in outcome.output
+
+
+@pytest.mark.parametrize("kind", kinds())
+def test_it_fills_no_disk(tmp_path: Path, kind: Confinement) -> None:
+    outcome = play(tmp_path, hostile.FILLING, kind, ENOUGH)
+    assert "filled" not in outcome.output
+    assert "No space left" in outcome.output or "wrote more than 256 MiB to the disk" in outcome.fault
+
+
+@pytest.mark.parametrize("kind", SHUT_IN)
+def test_it_reads_no_other_process_s_environment(tmp_path: Path, kind: Confinement) -> None:
+    with subprocess.Popen(["sleep", "60"], env={"SECRET_KEY": "do-not-tell"}) as other:
+        try:
+            outcome = play(tmp_path, hostile.ENVIRONMENT, kind, ENOUGH)
+        finally:
+            other.kill()
+    assert "LOCKSTEP_ANSWER_FD" in outcome.output
+    assert "do-not-tell" not in outcome.output
 
 
 @pytest.mark.parametrize("kind", kinds())

@@ -11,9 +11,12 @@ from typing import IO, Any, NamedTuple
 from workers.contract.files.archives import entries_of
 from workers.contract.files.facts import MOST_CLASSES, Facts, Part, refuse
 from workers.contract.files.parts import digest
-from workers.contract.files.pictures import HEAD_BYTES, size_of
+from workers.contract.files.pictures import HEAD_BYTES, is_whole, size_of
 
 ENDINGS = (".png", ".jpg", ".jpeg", ".gif", ".bmp")
+UNREAD = (".webp", ".tif", ".tiff", ".heic", ".avif", ".jfif", ".jp2", ".svg")
+"""Passed over, they would be missed: a class of nothing else would not be there."""
+SPLITS = {"train", "training", "test", "testing", "val", "valid", "validation"}
 MOST_PIXELS = 64_000_000
 MOST_BYTES = 256 * 2**20
 """Of one picture in its file."""
@@ -35,6 +38,9 @@ def pictures_in(path: Path) -> list[Picture]:
         found = {entry.filename: entry.file_size for entry in entries_of(path)}
     else:
         refuse("file", "is not there", str(path), "Give a folder of folders of pictures, or a zip file of them")
+    other = next((name for name in found if _is_picture(name, UNREAD)), None)
+    if other is not None:
+        refuse("file", "holds a picture of a kind that is not read here", other, f"Save it as one of {_ENDINGS}")
     wanted = {name: size for name, size in found.items() if _is_picture(name)}
     paths = [PurePosixPath(name).parts for name in wanted]
     # A zip file of one folder often holds that folder itself.
@@ -52,6 +58,9 @@ def _check(pictures: list[Picture], path: Path) -> None:
     if len(classes) < 2:
         message = "has pictures of one class only" if classes else "has no pictures in folders"
         refuse("file", message, path.name, f"Make a folder for each class, with pictures that end in {_ENDINGS}")
+    if {label.lower() for label in classes} <= SPLITS and all(picture.name.count("/") > 1 for picture in pictures):
+        message = f"has folders of classes within {' and '.join(sorted(classes))}"
+        refuse("file", message, path.name, "Give the folders of classes of one of them alone")
     if len(classes) > MOST_CLASSES:
         refuse("file", f"has {len(classes):,} classes", path.name, f"Use at most {MOST_CLASSES:,}")
     large = next((picture.name for picture in pictures if picture.bytes > MOST_BYTES), None)
@@ -62,10 +71,10 @@ def _check(pictures: list[Picture], path: Path) -> None:
 _ENDINGS = ", ".join(ENDINGS)
 
 
-def _is_picture(name: str) -> bool:
+def _is_picture(name: str, endings: tuple[str, ...] = ENDINGS) -> bool:
     path = PurePosixPath(name)
     hidden = any(part.startswith((".", "__MACOSX")) for part in path.parts)
-    return not hidden and path.suffix.lower() in ENDINGS
+    return not hidden and path.suffix.lower() in endings
 
 
 def _in_folder(path: Path) -> dict[str, int]:
@@ -83,7 +92,7 @@ def _in_folder(path: Path) -> dict[str, int]:
 
 
 def inspect_images(path: Path) -> Facts:
-    """Facts of a folder of folders or a zip file of them. Reads the head of every picture. Raises SpecInvalid."""
+    """Facts of a folder of folders or a zip file of them. Reads every picture. Raises SpecInvalid."""
     pictures = pictures_in(path)
     if path.is_dir():
         shape = _look(pictures, lambda name: (path / name).open("rb"))
@@ -111,12 +120,15 @@ def _look(pictures: list[Picture], opened: Callable[[str], IO[Any]]) -> tuple[in
     shape: tuple[int, int, int] | None = None
     for picture in pictures:
         with opened(picture.name) as stream:
-            size = size_of(stream.read(HEAD_BYTES))
+            content = stream.read(MOST_BYTES + 1)
+        size = size_of(content[:HEAD_BYTES])
         if size is None or min(size) < 1:
             refuse("file", "holds what is no PNG, JPEG, GIF or BMP picture", picture.name, "Remove it, or save it anew")
         if size[0] * size[1] > MOST_PIXELS:
             message = f"holds a picture of {size[1]:,} x {size[0]:,} pixels"
             refuse("file", message, picture.name, f"Make it smaller than {MOST_PIXELS:,} pixels")
+        if not is_whole(content):
+            refuse("file", "holds a picture that is torn", picture.name, "Remove it, or save it anew")
         shape = shape or size
     assert shape is not None
     return shape

@@ -9,7 +9,7 @@ from typing import IO, Any
 
 from workers.contract.files.archives import entries_of
 from workers.contract.files.facts import Facts, Feature, Part, refuse
-from workers.contract.files.parts import digest, files_of
+from workers.contract.files.parts import CHUNK, digest, files_of
 
 
 def inspect_npz(path: Path) -> Facts:
@@ -28,6 +28,10 @@ def inspect_npz(path: Path) -> Facts:
     longest = max((feature.shape[0] for feature in features if feature.shape), default=0)
     if not longest:
         refuse("file", "holds no array with rows", file.name, "Write it with numpy.savez")
+    lengths = [feature.shape[0] for feature in features if feature.shape]
+    if not any(lengths.count(length) > 1 for length in lengths):
+        held = ", ".join(f"{feature.name} {feature.shape}" for feature in features)
+        refuse("file", "holds no two arrays with as many rows", held, "Give an array of features and one of targets")
     size = file.stat().st_size
     part = Part(name=file.name, samples=longest, bytes=size)
     return Facts(kind="npz", samples=longest, bytes=size, sha256=digest([file]), parts=(part,), features=features)
@@ -48,9 +52,21 @@ def _feature(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, file: Path) -> Fe
         if dtype.kind == "f" or len(shape) != 1:
             kind: Any = "byte" if dtype == np.uint8 else "integer" if dtype.kind in "biu" else "number"
             return Feature(name=name, type=kind, shape=shape)
-        values = np.frombuffer(stream.read(), dtype)
-    low, high = (int(values.min()), int(values.max())) if len(values) else (None, None)
+        low, high = _bounds(stream, dtype)
     return Feature(name=name, type="integer", shape=shape, low=low, high=high)
+
+
+def _bounds(stream: IO[bytes], dtype: Any) -> tuple[int | None, int | None]:
+    """The least and the greatest of whole numbers, part by part: they may unpack to more than memory holds."""
+    import numpy as np
+
+    low: int | None = None
+    high: int | None = None
+    while part := stream.read(CHUNK):
+        values = np.frombuffer(part, dtype)
+        low = int(values.min()) if low is None else min(low, int(values.min()))
+        high = int(values.max()) if high is None else max(high, int(values.max()))
+    return low, high
 
 
 def _header(stream: IO[bytes], entry: zipfile.ZipInfo, file: Path) -> tuple[tuple[int, ...], Any, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import zlib
 
 HEAD_BYTES = 256 * 1024
 """Enough to find the size of a JPEG behind its thumbnails."""
@@ -35,6 +36,24 @@ def size_of(head: bytes) -> tuple[int, int, int] | None:
         return _jpeg(head) if kind == "JPEG" else None
     except struct.error:
         return None
+
+
+def is_whole(content: bytes) -> bool:
+    """Whether a picture goes on to its end: the checksums of a PNG, the last mark of a JPEG."""
+    kind = format_of(content)
+    if kind == "JPEG":
+        return content.rfind(b"\xff\xd9") > 0
+    if kind != "PNG":
+        return True
+    place = 8
+    while place + 12 <= len(content):
+        length = int.from_bytes(content[place : place + 4], "big")
+        body, place = content[place + 4 : place + 8 + length], place + 12 + length
+        if place > len(content) or zlib.crc32(body) != int.from_bytes(content[place - 4 : place], "big"):
+            return False
+        if body[:4] == b"IEND":
+            return True
+    return False
 
 
 def _jpeg(head: bytes) -> tuple[int, int, int] | None:

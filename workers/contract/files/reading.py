@@ -14,13 +14,16 @@ if TYPE_CHECKING:
 
 BLOCK_BYTES = 2**18
 BLOCK_ROWS = 4_096
+DECIMAL = r"^(\s*[-+]?\d*),(\d+(?:[eE][-+]?\d+)?\s*)$"
 MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "none", "?")
+SEPARATORS = ",;\t|"
 MOST_COLUMNS = 2_000
+MOST_NAME = 200
 MOST_LINE = 2**20
 
 
 def csv_header(file: Path) -> tuple[list[str], str]:
-    """Names of the columns and what separates them: comma, semicolon or tab. Raises SpecInvalid."""
+    """Names of the columns and what separates them: comma, semicolon, tab or bar. Raises SpecInvalid."""
     with file.open("rb") as stream:
         raw = stream.readline(MOST_LINE + 1)
     if len(raw) > MOST_LINE or b"\0" in raw:
@@ -29,8 +32,19 @@ def csv_header(file: Path) -> tuple[list[str], str]:
         line = raw.decode("utf-8-sig").rstrip("\r\n")
     except UnicodeDecodeError:
         refuse("file", "is not UTF-8 text", file.name, "Save the file as UTF-8")
-    separator = max(",;\t", key=line.count)
-    names = [name.strip() for name in next(csv.reader([line], delimiter=separator), [])]
+    if line.count('"') % 2:
+        refuse(
+            "file", "has a quotation mark in its first line that is not closed there", line, "Name columns in one line"
+        )
+    separator = max(SEPARATORS, key=line.count)
+    try:
+        names = [name.strip() for name in next(csv.reader([line], delimiter=separator), [])]
+    except csv.Error:
+        refuse("file", "ends its lines as old Macs did", file.name, "Save it with line ends of Unix or Windows")
+    if len(names) < 2:
+        refuse("file", "has fewer than two columns in its first line", line, "Begin with a line of column names")
+    # Spreadsheets and pandas leave the name of a column of row numbers away.
+    names = [name or f"column {place}" for place, name in enumerate(names, 1)]
     check_names(names, file)
     return names, separator
 
@@ -43,8 +57,10 @@ def check_names(names: list[str], file: Path) -> None:
         refuse("file", f"has {len(names):,} columns", file.name, f"Keep at most {MOST_COLUMNS:,}")
     doubled = next((name for name in names if names.count(name) > 1), None)
     if doubled is not None:
-        what = f"the column {doubled} twice" if doubled else "columns without a name"
-        refuse("file", f"has {what} in its first line", file.name, "Give each column a name of its own")
+        refuse("file", f"has the column {doubled} twice", file.name, "Give each column a name of its own")
+    wrong = next((name for name in names if not 0 < len(name) <= MOST_NAME), None)
+    if wrong is not None:
+        refuse("file", "has a column's name that cannot be kept", wrong, f"Give it 1 to {MOST_NAME} letters")
 
 
 def csv_blocks(file: Path) -> Iterator[pa.RecordBatch]:
@@ -64,19 +80,32 @@ def csv_blocks(file: Path) -> Iterator[pa.RecordBatch]:
                 column_types=dict.fromkeys(names, pa.string()), null_values=MISSING, strings_can_be_null=True
             ),
         )
-        yield from reader
+        for block in reader:
+            yield _with_points(block) if separator == ";" else block
     except pa.ArrowInvalid as error:
         _refuse_csv(file, str(error))
 
 
+def _with_points(block: pa.RecordBatch) -> pa.RecordBatch:
+    """Where semicolons separate columns, a comma separates decimals."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    points = [compute.replace_substring_regex(cells, DECIMAL, r"\1.\2") for cells in block.columns]
+    return pa.RecordBatch.from_arrays(points, block.schema.names)
+
+
 def _refuse_csv(file: Path, said: str) -> None:
-    if "Empty CSV" in said:
+    if "Empty CSV" in said or "Could not skip" in said:
         refuse("file", "holds no row below its first line", file.name, "Give a file with data in it")
     if "UTF8" in said.upper():
         refuse("file", "is not UTF-8 text", file.name, "Save the file as UTF-8")
     if "Expected" in said and "columns" in said:
         fault = said[said.index("Expected") :].splitlines()[0][:160]
         refuse("file", f"has a row of another length than its first line ({fault})", file.name, "Mend that row")
+    if "straddling" in said:
+        message = "has a row that is too long to read, or a quotation mark that is never closed"
+        refuse("file", message, file.name, "Mend or remove that row")
     fault = said.splitlines()[0][:160]
     refuse("file", f"cannot be read as CSV ({fault})", file.name, "Save it as CSV with a header, UTF-8")
 

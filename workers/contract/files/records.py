@@ -55,7 +55,7 @@ def records_of(file: Path) -> Iterator[bytes]:
             head = stream.read(12)
             if place == 0 and head[:2] == b"\x1f\x8b":
                 refuse("file", "is compressed", file.name, REMEDY)
-            if len(head) < 12 or _masked(head[:8]) != struct.unpack_from("<I", head, 8)[0]:
+            if not is_head(head):
                 what = f"is torn at byte {place:,}" if place else "is not a TFRecord file"
                 refuse("file", what, file.name, REMEDY)
             length = struct.unpack_from("<Q", head)[0]
@@ -64,6 +64,11 @@ def records_of(file: Path) -> Iterator[bytes]:
             yield stream.read(length)
             stream.seek(4, 1)
             place += 16 + length
+
+
+def is_head(head: bytes) -> bool:
+    """Whether these twelve bytes are a record's length and its checksum."""
+    return len(head) == 12 and _masked(head[:8]) == struct.unpack_from("<I", head, 8)[0]
 
 
 def _learn(seen: dict[str, _Seen], record: bytes, number: int, file: Path) -> None:
