@@ -72,7 +72,16 @@ def _training_problems(spec: JobSpec) -> list[Problem]:
         problems += [problem.under("training") for problem in found]
     problems += keeping.check(spec.checkpoint, spec.task, spec.training.validation_split)
     problems += objective_problems(spec) + sharding_problems(spec)
-    return problems + _jit_problems(spec) + _batch_problems(spec)
+    return problems + _jit_problems(spec) + (_batch_problems(spec) or _warmup_problems(spec))
+
+
+def _warmup_problems(spec: JobSpec) -> list[Problem]:
+    """The schedule begins where the warm-up ends."""
+    given, steps = spec.training.warmup_steps, spec.total_steps
+    if given <= steps:
+        return []
+    message = f"lasts longer than the job, which takes {steps:,} steps"
+    return [Problem("training.warmup_steps", message, given, f"Use at most {steps}, or train longer")]
 
 
 def _jit_problems(spec: JobSpec) -> list[Problem]:
