@@ -57,7 +57,7 @@ def _problem(detail: ErrorDetails, model: type[BaseModel]) -> Problem:
     place, kind, given = detail["loc"], detail["type"], detail["input"]
     path = ".".join(str(part) for part in place)
     if kind == "missing":
-        return Problem(path, "is required", None, "Add it")
+        return Problem(path, "is required", None, _wanted(_at(model, place[:-1]), str(place[-1])))
     if kind in ("extra_forbidden", "invalid_key"):
         return Problem(path, "is not a known field", given, _meant(str(place[-1]), model, place[:-1]))
     if kind in ("union_tag_invalid", "union_tag_not_found"):
@@ -70,6 +70,12 @@ def _problem(detail: ErrorDetails, model: type[BaseModel]) -> Problem:
         return Problem(path, "has no value", None, "Give it one, or leave it out")
     limits = {key: plain(value) for key, value in detail.get("ctx", {}).items()}
     return Problem(path, WORDS[kind].format(**limits), given, _remedy(detail, model))
+
+
+def _wanted(model: Any, name: str) -> str:
+    field = _fields(model).get(name)
+    words = typing.get_args(field.annotation) if field and typing.get_origin(field.annotation) is typing.Literal else ()
+    return f"Add it: {' or '.join(words)}" if words else "Add it"
 
 
 def plain(value: object) -> str:
@@ -138,11 +144,13 @@ def _at(model: Any, path: tuple[Any, ...]) -> Any:
 def _at_type(annotation: Any) -> Any:
     """The model of `Model | None`; anything else stays what it is."""
     models = [member for member in typing.get_args(annotation) if hasattr(member, "model_fields")]
-    return models[0] if len(models) == 1 else annotation
+    return models[0] if len(models) == 1 and typing.get_origin(annotation) is not dict else annotation
 
 
 def _tagged(union: Any, tag: object) -> Any:
-    """The member of a discriminated union that pydantic means by `tag` in a path; None for anything else."""
+    """The member of a discriminated union that pydantic means by `tag` in a path, or a mapping's value; else None."""
+    if typing.get_origin(union) is dict:
+        return typing.get_args(union)[1]
     for member in typing.get_args(union):
         if any(field.default == tag for field in _fields(member).values()):
             return member

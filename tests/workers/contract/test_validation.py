@@ -59,6 +59,10 @@ def refused(document: str | dict[str, Any]) -> Problem:
         ("tags: [a b]", "tags.0: is not written as it has to be (got a b). Up to 40 letters, digits and . _ : - each"),
         ("export: [onnx]", "export.0: must be 'keras' or 'saved_model' (got onnx)"),
         ("checkpoint: {every: 5}", "checkpoint.every: is not a known field (got 5). Did you mean every_steps?"),
+        (
+            "dataset: {name: tfrecord, options: {features: {x: {}}}}",
+            "dataset.options.features.x.type: is required. Add it: number or bytes or image",
+        ),
         ("epochs: 5", "epochs: is not a known field (got 5). Did you mean training.epochs?"),
         ("3: 3", "3: is not a known field (got 3). Known: version, name"),
     ],
