@@ -21,6 +21,15 @@ def newest(job: Job) -> Checkpoint | None:
     return own or (begun if begun is not None and begun.stored is not None else None)
 
 
+def recent(team: Team, most: int = 6) -> list[Checkpoint]:
+    """The newest stored checkpoint of each of the jobs that wrote one last."""
+    stored = Checkpoint.objects.in_store().filter(job__team=team).select_related("job").order_by("-pk")
+    newest_of: dict[int, Checkpoint] = {}
+    for each in stored[: most * 8]:
+        newest_of.setdefault(each.job_id, each)
+    return list(newest_of.values())[:most]
+
+
 def locked(team: Team, spec: JobSpec) -> Checkpoint | None:
     """The checkpoint that `spec` names, locked against its removal until the caller's transaction ends.
 
