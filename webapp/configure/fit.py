@@ -89,11 +89,11 @@ def _plugins(spec: JobSpec) -> Iterator[tuple[str, str, str]]:
                     yield "model.name", name, problem.message
     for name, entry in catalog.entries("strategy").items():
         # One that may run anywhere can be mended by its options; one that is bound to a kind of device cannot.
-        layout = entry.module.layout(entry.options())
-        bound = all(shape.kind != "auto" for shape in layout.processes)
-        bound = bound or (spec.kind != "train" and layout.asynchronous)
-        for problem in _strategy_problems(_with(spec, "strategy", name, {})) if bound else ():
-            yield "strategy.name", name, problem.message
+        bound = all(shape.kind != "auto" for shape in entry.module.layout(entry.options()).processes)
+        other = _with(spec, "strategy", name, {})
+        for problem in _strategy_problems(other) if bound else check(other):
+            if bound or problem.path == "strategy.name":
+                yield "strategy.name", name, problem.message
 
 
 def _files(spec: JobSpec, files: Sequence[Offered]) -> Iterator[tuple[str, str, str]]:

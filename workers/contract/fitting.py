@@ -66,10 +66,14 @@ def _fit_problems(spec: JobSpec) -> list[Problem]:
 def _training_problems(spec: JobSpec) -> list[Problem]:
     """What does not fit together only where steps are taken."""
     problems: list[Problem] = []
-    strategy = catalog.find("strategy", spec.strategy.name)
+    strategy, model = catalog.find("strategy", spec.strategy.name), catalog.find("model", spec.model.name)
     if hasattr(strategy.module, "check_training"):
         found = strategy.module.check_training(spec.options_of("strategy"), spec.training)
         problems += [problem.under("training") for problem in found]
+    if getattr(strategy.module, "no_depthwise", False) and getattr(model.module, "depthwise", False):
+        message = f"has no gradient for the depthwise convolutions of {model.name}"
+        remedy = "Use mirrored or multi_worker_mirrored, or the model resnet"
+        problems.append(Problem("strategy.name", message, spec.strategy.name, remedy))
     problems += keeping.check(spec.checkpoint, spec.task, spec.training.validation_split)
     problems += objective_problems(spec) + sharding_problems(spec)
     return problems + _jit_problems(spec) + (_batch_problems(spec) or _warmup_problems(spec))

@@ -1,4 +1,4 @@
-"""What the form does for people: it begins with what fits, offers what the data have, and hides what no one could use."""
+"""What the form does for people: it begins with what fits, offers what the data have, disables what could not be."""
 
 from __future__ import annotations
 
@@ -50,6 +50,19 @@ def test_a_regression_offers_no_accuracy_no_class_weights_and_no_smoothing() -> 
     digits = unfit(forms.blank())
     assert "val_mean_absolute_error" in digits["training.early_stopping.metric"]
     assert not {"training.class_weights", "training.label_smoothing"} & set(digits)
+
+
+@pytest.mark.parametrize(
+    ("typed", "strategies"),
+    [
+        ({"model.name": "mobilenet"}, {"model_parallel"}),
+        ({"model.name": "gan"}, {"model_parallel", "parameter_server"}),
+        ({"kind": "evaluate", "resume.job": "1", "resume.checkpoint": "step-1"}, {"parameter_server"}),
+        ({}, set()),
+    ],
+)
+def test_a_strategy_that_no_option_would_mend_is_disabled(typed: dict[str, str], strategies: set[str]) -> None:
+    assert set(unfit(forms.blank() | typed).get("strategy.name", {})) - {"tpu"} == strategies
 
 
 def test_what_no_value_would_fit_is_disabled_unless_something_stands_there() -> None:

@@ -82,3 +82,9 @@ def test_it_refuses_two_optimizers_where_workers_step_each_on_their_own() -> Non
     problems = refused({"mixed_precision": "float16"}, model={"name": "gan"}, strategy={"name": "parameter_server"})
     assert "Use multi_worker_mirrored, or mirrored on one host" in problems["strategy.name"]
     assert "training.mixed_precision" in problems
+
+
+@pytest.mark.parametrize("model", ["mobilenet", "efficientnet"])
+def test_it_refuses_depthwise_convolutions_on_a_mesh(model: str) -> None:
+    problems = refused({}, model={"name": model}, strategy={"name": "model_parallel"})
+    assert f"has no gradient for the depthwise convolutions of {model}" in problems["strategy.name"]

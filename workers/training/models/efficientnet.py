@@ -22,6 +22,10 @@ BACKBONE = 4_048_701
 """Weights of the network without those of the channels: in the first convolution, and the mean and variance of each."""
 
 
+depthwise = True
+"""It has convolutions of each channel by itself."""
+
+
 class Options(_Options):
     """Nothing but the head's dropout."""
 

@@ -22,6 +22,10 @@ BACKBONE = 2_257_120
 """Weights of the network without those of the channels in the first convolution."""
 
 
+depthwise = True
+"""It has convolutions of each channel by itself."""
+
+
 class Options(_Options):
     """Nothing but the head's dropout."""
 
