@@ -45,12 +45,14 @@ def _spec(typed: Typed) -> JobSpec | None:
     except SpecInvalid as error:
         if any(problem.path.startswith(("dataset", "strategy")) for problem in error.problems):
             return None
-    for plain in ({}, {"training": {"epochs": 1}, "checkpoint": None, "name": "x", "tags": (), "export": ("keras",)}):
+    plain = {"training": {"epochs": 1}, "checkpoint": None, "name": "x", "tags": (), "export": ("keras",)}
+    for changes in ({}, plain, {**plain, "model": {"name": document["model"]["name"]}}):
         try:
-            spec = JobSpec.model_validate({**document, **plain})
+            spec = JobSpec.model_validate({**document, **changes})
         except ValueError:
             continue
-        return spec if _is_known(spec) else None
+        if _is_known(spec):
+            return spec
     return None
 
 

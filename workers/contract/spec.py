@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from typing import Annotated, Any, Literal
 
@@ -12,7 +13,7 @@ from workers.contract import catalog
 from workers.contract.base import Chosen, Options, Strict
 from workers.contract.data import DatasetInfo, Task
 from workers.contract.document import VERSION, read
-from workers.contract.fitting import check
+from workers.contract.fitting import check, choice_problems
 from workers.contract.gradients import Aggregation, Clip
 from workers.contract.keeping import Checkpoint, Export, Resume
 from workers.contract.kinds import JobKind, Predict
@@ -310,7 +311,16 @@ def _spec_problems(error: ValidationError, data: dict[str, Any]) -> list[Problem
     given = data.get("version")
     if given is not None and given != VERSION:
         return [Problem("version", "is not a version that this Lockstep reads", given, f"Use {VERSION}")]
-    return [_clean(problem) for problem in problems_of(error, JobSpec)]
+    return [_clean(problem) for problem in problems_of(error, JobSpec)] + _choices(data)
+
+
+def _choices(data: dict[str, Any]) -> list[Problem]:
+    """What is wrong with the choices that can be read, so that a fault elsewhere hides nothing of theirs."""
+    found: list[Problem] = []
+    for kind in catalog.FOLDERS:
+        with contextlib.suppress(ValidationError):
+            found += choice_problems(kind, Choice.model_validate(data.get(kind)))
+    return found
 
 
 def _clean(problem: Problem) -> Problem:

@@ -67,7 +67,7 @@ def _problem(detail: ErrorDetails, model: type[BaseModel]) -> Problem:
         message = detail["msg"].removeprefix("Value error, ").rstrip(".")
         return Problem(path, message[:1].lower() + message[1:], given)
     if given is None:
-        return Problem(path, "has no value", None, "Give it one, or leave it out")
+        return Problem(path, "has no value", None, "Give it one")
     limits = {key: plain(value) for key, value in detail.get("ctx", {}).items()}
     return Problem(path, WORDS[kind].format(**limits), given, _remedy(detail, model))
 

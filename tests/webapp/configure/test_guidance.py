@@ -78,6 +78,8 @@ def test_a_fault_elsewhere_changes_nothing_of_what_fits_the_data() -> None:
     plain = unfit(forms.blank())
     faulty = unfit(forms.blank() | {"training.schedule.kind": "step", "training.seed": "many"})
     assert faulty["model.name"] == plain["model.name"]
+    faulty = unfit(forms.blank() | {"training.seed": "many", "model.mlp.units": "0"})
+    assert faulty["model.name"] == plain["model.name"]
 
 
 def test_only_what_belongs_to_the_kind_of_schedule_counts() -> None:

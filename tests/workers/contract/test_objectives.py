@@ -84,7 +84,9 @@ def test_it_refuses_two_optimizers_where_workers_step_each_on_their_own() -> Non
     assert "training.mixed_precision" in problems
 
 
-@pytest.mark.parametrize("model", ["mobilenet", "efficientnet"])
-def test_it_refuses_depthwise_convolutions_on_a_mesh(model: str) -> None:
-    problems = refused({}, model={"name": model}, strategy={"name": "model_parallel"})
-    assert f"has no gradient for the depthwise convolutions of {model}" in problems["strategy.name"]
+@pytest.mark.parametrize(
+    ("model", "kind"), [("mobilenet", "train"), ("efficientnet", "train"), ("efficientnet", "predict")]
+)
+def test_it_refuses_on_a_mesh_what_has_no_layout_there(model: str, kind: str) -> None:
+    problems = refused({}, kind=kind, model={"name": model}, strategy={"name": "model_parallel"})
+    assert f"cannot {kind} {model}" in problems["strategy.name"]

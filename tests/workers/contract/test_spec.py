@@ -117,6 +117,8 @@ def test_it_wants_either_epochs_or_steps(seed_spec: dict[str, Any]) -> None:
 def test_it_reports_every_problem_at_once(seed_spec: dict[str, Any]) -> None:
     broken = with_value(with_value(seed_spec, "model.name", "nope"), "strategy.options.workers", "two")
     assert set(problems(broken)) == {"model.name", "strategy.options.workers"}
+    broken = with_value(broken, "training.seed", -1)
+    assert set(problems(broken)) == {"training.seed", "model.name", "strategy.options.workers"}
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ def refused(document: str | dict[str, Any]) -> Problem:
         ("training: {epochs: yes}", "training.epochs: must be a number, not true or false (got True)"),
         ("training: {epochs: 1000000000}", "training.epochs: must be at most 100,000 (got 1000000000)"),
         ("training: {epochs: 1, seed: -1}", "training.seed: must be at least 0 (got -1)"),
-        ("training: {epochs: 1, seed: }", "training.seed: has no value. Give it one, or leave it out"),
+        ("training: {epochs: 1, seed: }", "training.seed: has no value. Give it one"),
         ("training: {epochs: 1, jit: ten}", "training.jit: must be true or false (got ten)"),
         (
             "training: {epochs: 1, clip: 5}",

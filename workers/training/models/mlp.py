@@ -48,7 +48,7 @@ class Options(_Options):
         if len(dropout) < 2:
             return (dropout or (0.0,)) * layers
         if len(dropout) != layers:
-            raise ValueError(f"has {len(dropout)} values for {layers} layers: give one for each layer, or one for all")
+            raise ValueError(f"has {len(dropout)} values and units {layers}: give one for each layer, or one for all")
         return dropout
 
 

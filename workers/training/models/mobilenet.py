@@ -22,8 +22,8 @@ BACKBONE = 2_257_120
 """Weights of the network without those of the channels in the first convolution."""
 
 
-depthwise = True
-"""It has convolutions of each channel by itself."""
+off_mesh = ("train",)
+"""DTensor of TensorFlow 2.21 has no layout for the gradient of its depthwise convolutions."""
 
 
 class Options(_Options):
