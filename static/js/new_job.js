@@ -74,6 +74,7 @@ function show(answer) {
     text.value = answer.yaml;
     showUnfit(answer.unfit);
     showFacts(answer.facts);
+    showNames(answer.names_in_file);
     suggest(answer.suggested_name);
   }
 }
@@ -168,6 +169,12 @@ function showUnfit(unfit) {
     input.disabled = Boolean(reason) && !input.checked;
     note(input.closest(".field"), reason);
   }
+  for (const text of panels.form.querySelectorAll(".field[data-widget=text] input, .field[data-widget=number] input")) {
+    const input = /** @type {HTMLInputElement} */ (text);
+    const reason = input.value === input.placeholder ? (unfit[input.name]?.[""] ?? "") : "";
+    input.disabled = Boolean(reason);
+    note(input.closest(".field"), reason);
+  }
   for (const select of panels.form.querySelectorAll(".choice-options select, .training select")) {
     const box = /** @type {HTMLSelectElement} */ (select);
     for (const option of box.options) {
@@ -200,6 +207,23 @@ function showFacts(facts) {
   for (const [name, words] of Object.entries(facts)) {
     const line = document.querySelector(`#about-model-${CSS.escape(name)} .choice-facts`);
     line?.replaceChildren(...words.map((word) => Object.assign(document.createElement("span"), { textContent: word })));
+  }
+}
+
+/** What the chosen file has names for is offered where such a name is typed. */
+function showNames(named) {
+  for (const [field, names] of Object.entries(named)) {
+    const list = document.getElementById(`words-field-${field.replaceAll(".", "-")}`);
+    list?.replaceChildren(...names.map((name) => Object.assign(document.createElement("option"), { value: name })));
+  }
+}
+
+/** Columns that were named of one file are not those of the next. */
+function forgetNames(file) {
+  const plugin = file.value.split("=")[0];
+  for (const key of ["target", "features", "ignore"]) {
+    const input = form.elements.namedItem(`dataset.${plugin}.${key}`);
+    if (input instanceof HTMLInputElement || input instanceof HTMLTextAreaElement) input.value = "";
   }
 }
 
@@ -248,7 +272,9 @@ async function drawForm() {
 
 form.addEventListener("input", askSoon);
 form.addEventListener("change", (event) => {
-  if (event.target instanceof HTMLInputElement && event.target.type === "radio") ask();
+  if (!(event.target instanceof HTMLInputElement && event.target.type === "radio")) return;
+  if (event.target.name === "dataset.name" && event.target.value.includes("=")) forgetNames(event.target);
+  ask();
 });
 for (const tab of tabs) {
   tab.addEventListener("click", (event) => {
@@ -292,7 +318,7 @@ function beginAnew() {
   }
   const training = form.querySelector('[name="kind"][value="train"]');
   if (training instanceof HTMLInputElement) training.checked = true;
-  /** @type {HTMLElement} */ (form.querySelector("[data-going-on]")).hidden = true;
+  /** @type {HTMLElement} */ (form.querySelector("[data-going-on]")).dataset.goingOn = "no";
   announce("The job begins anew.");
   ask();
 }

@@ -39,7 +39,7 @@ def test_a_paused_job_goes_on_where_it_stood(house: Server, page: Page, tmp_path
     page.goto(f"{house.url}/t/vision/jobs/new/")
     expect(page.locator("#summary")).to_contain_text("Can start now", timeout=60_000)
     page.get_by_label("Epochs", exact=True).last.fill("1500")
-    page.get_by_label("Every so many steps").fill("5000")
+    page.get_by_label("Every N steps").fill("5000")
     page.get_by_label("SavedModel, a zip for serving").uncheck()
     page.get_by_role("button", name="Start job").click()
     page.wait_for_url("**/jobs/*/")

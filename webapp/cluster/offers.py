@@ -15,7 +15,7 @@ from webapp.cluster.placing import Offer, Slots
 from webapp.jobs.models import Attempt
 from workers.contract.inventory import Inventory, SelfTest
 from workers.contract.layout import DeviceKind
-from workers.contract.selftest import Case, case_of
+from workers.contract.selftest import Case, case_of, failure
 from workers.contract.spec import JobSpec
 
 __all__ = ["HostOffer", "Slots", "able", "lack", "read"]
@@ -33,7 +33,7 @@ class HostOffer(NamedTuple):
 
     def failure(self, case: Case) -> str:
         """The sentence with which the case failed there; empty when it passed or was never tried."""
-        return self.selftest.failures.get(case.name, "") if self.selftest is not None else ""
+        return failure(case, self.selftest) if self.selftest is not None else ""
 
 
 def read(hosts: HostQuerySet) -> list[HostOffer]:

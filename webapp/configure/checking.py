@@ -42,7 +42,8 @@ def check_form(typed: Typed, team: Team) -> Checked:
     """What was typed into the form, for a job of `team`."""
     document = forms.spec_from_form(typed)
     checked = _check(document, team)
-    return dataclasses.replace(checked, problems=[_said_of_field(problem, typed) for problem in checked.problems])
+    said = [one for problem in checked.problems for one in _said_of_fields(problem, typed)]
+    return dataclasses.replace(checked, problems=said)
 
 
 def check_yaml(text: str, team: Team) -> Checked:
@@ -81,9 +82,15 @@ def _typed(document: dict[str, Any]) -> JobSpec | None:
         return None
 
 
-def _said_of_field(problem: Problem, typed: Typed) -> Problem:
-    """The form asks for one length, so a missing one is that field's fault and nobody gave two."""
+def _said_of_fields(problem: Problem, typed: Typed) -> list[Problem]:
+    """The form asks for one length, so a missing one is that field's fault; so is what a step schedule lacks."""
     length = typed.get("training.length", "epochs")
-    if problem.path != "training" or length not in forms.LENGTHS:
-        return problem
-    return Problem(f"training.{length}", "is required", None, f"Say how many {length} to train")
+    if problem.path == "training" and length in forms.LENGTHS:
+        return [Problem(f"training.{length}", "is required", None, f"Say how many {length} to train")]
+    if problem.path == "training.schedule":
+        fields = [
+            forms.training_fields()[key] for key in forms.SCHEDULES.get(typed.get(f"{problem.path}.kind", ""), ())
+        ]
+        empty = [field for field in fields if not typed.get(field.name)]
+        return [Problem(field.path, "is required", None, field.description) for field in empty] or [problem]
+    return [problem]

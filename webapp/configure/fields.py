@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import dataclasses
 import json
 import math
@@ -11,6 +12,8 @@ from typing import Any, Literal
 
 Widget = Literal["number", "text", "select", "checkbox", "json"]
 SCALARS = {"integer", "number", "string"}
+NO_BOUND = 10_000
+"""What is allowed beyond this is only there to catch slips."""
 OFF = "off"
 """How an unticked box is told from one that the browser never sent."""
 
@@ -51,13 +54,11 @@ class Field:
     def widget(self) -> Widget:
         """How it is drawn; what the schema says beyond these is typed as JSON."""
         types = self.types - {"null", "const"}
-        if self.pairs:
-            return "text"
         if self.choices:
             return "select"
         if types == {"boolean"}:
             return "checkbox"
-        if types == {"string"} or not types:
+        if self.pairs or types <= {"string"} or self._names:
             return "text"
         if types <= {"integer", "number", "array"} and self._items() in SCALARS:
             return "number"
@@ -90,10 +91,10 @@ class Field:
         variant = next((one for one in _variants(self.schema) if _type(one) in {"integer", "number"}), {})
         low = variant.get("minimum", variant.get("exclusiveMinimum"))
         high = variant.get("maximum", variant.get("exclusiveMaximum"))
-        if low is None or high is None or high >= 2**31 - 1:
+        if low is None or high is None:
             return ""
         below = "below " if "exclusiveMaximum" in variant else ""
-        return f"{low:,} to {below}{high:,}"
+        return f"{low:,} to {below}{high:,}" if high <= NO_BOUND else ""
 
     def read(self, text: str) -> Any:
         """The value that was typed, None for nothing. What cannot be read stays text: the contract names the fault."""
@@ -107,7 +108,7 @@ class Field:
         if self.widget == "json":
             return _json(text)
         if "array" in self.types and (self.types <= {"array", "null"} or "," in text or text.startswith("[")):
-            return [_scalar(part, self._item_types()) for part in _parts(text)]
+            return _names(text) if self._names else [_scalar(part, self._item_types()) for part in _parts(text)]
         return _scalar(text, self.types) if text else None
 
     def write(self, value: Any) -> str:
@@ -121,9 +122,14 @@ class Field:
         if self.pairs and isinstance(value, dict):
             return ", ".join(f"{key}: {_number(number)}" for key, number in value.items())
         if self.widget != "json" and isinstance(value, list | tuple):
-            text = ", ".join(_number(item) for item in value)
+            text = ", ".join(_quoted(str(item)) if self._names else _number(item) for item in value)
             return f"[{text}]" if "integer" in self.types and len(value) < 2 else text
         return json.dumps(value) if self.widget == "json" else _number(value)
+
+    @property
+    def _names(self) -> bool:
+        """Whether it takes a list of names, which may have spaces in them."""
+        return self.types <= {"array", "null"} and self._item_types() == {"string"}
 
     def _item_types(self) -> frozenset[str]:
         arrays = [one for one in _variants(self.schema) if one.get("type") == "array"]
@@ -200,6 +206,18 @@ def _pairs(text: str) -> dict[str, Any] | None:
     found = {key.strip(): _scalar(value.strip(), frozenset({"number"})) for key, _, value in parts}
     whole = all(colon and key.strip() and value.strip() for key, colon, value in parts)
     return found if whole and len(found) == len(parts) else None
+
+
+def _names(text: str) -> list[str]:
+    line = " ".join(text.splitlines())
+    line = line[1:-1] if line.startswith("[") and line.endswith("]") else line
+    parts = next(csv.reader([line], skipinitialspace=True), [])
+    return [part.strip() for part in parts if part.strip()]
+
+
+def _quoted(name: str) -> str:
+    """A name as it stands in a list by comma."""
+    return '"' + name.replace('"', '""') + '"' if "," in name or name.startswith(('"', "[")) else name
 
 
 def _json(text: str) -> Any:

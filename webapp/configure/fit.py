@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import typing
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -9,9 +11,13 @@ from webapp.cluster import admission
 from webapp.configure import forms
 from webapp.configure.forms import Typed
 from webapp.library.offered import Offered
-from workers.contract import catalog
+from workers.contract import catalog, keeping
 from workers.contract.fitting import check
+from workers.contract.keeping import Checkpoint
+from workers.contract.metrics import Validated
+from workers.contract.objectives import objective_problems
 from workers.contract.problems import Problem, SpecInvalid
+from workers.contract.schedule import EarlyStopping
 from workers.contract.selftest import aggregations, case_of, precisions
 from workers.contract.spec import Choice, JobSpec, parse
 
@@ -25,23 +31,38 @@ def unfit(typed: Typed, files: Sequence[Offered] = ()) -> Unfit:
     if spec is None:
         return {}
     found: Unfit = {}
-    for field, value, reason in (*_tried(spec), *_plugins(spec), *_files(spec, files), *_strategy_values(spec, typed)):
+    found_by = (_tried(spec), _plugins(spec), _files(spec, files), _strategy_values(spec, typed), _of_the_task(spec))
+    for field, value, reason in itertools.chain(*found_by):
         found.setdefault(field, {})[value] = reason
     return found
 
 
 def _spec(typed: Typed) -> JobSpec | None:
-    """The spec, also when only its batch or its model is at fault: exactly then another choice is looked for."""
+    """The spec, also when it is at fault elsewhere than in dataset and strategy: just then others are looked for."""
     document = forms.spec_from_form(typed)
     try:
         return parse(document)
     except SpecInvalid as error:
-        if any(not problem.path.startswith(("model", "training.global_batch")) for problem in error.problems):
+        if any(problem.path.startswith(("dataset", "strategy")) for problem in error.problems):
             return None
+    plain = {"training": {"epochs": 1}, "checkpoint": None, "name": "x", "tags": (), "export": ("keras",)}
+    for changes in ({}, plain, {**plain, "model": {"name": document["model"]["name"]}}):
+        try:
+            spec = JobSpec.model_validate({**document, **changes})
+        except ValueError:
+            continue
+        if _is_known(spec):
+            return spec
+    return None
+
+
+def _is_known(spec: JobSpec) -> bool:
+    """Whether its choices can be asked what they are."""
     try:
-        return JobSpec.model_validate(document)
-    except ValueError:
-        return None
+        _ = (spec.dataset_info, spec.layout, spec.options_of("model"))
+    except SpecInvalid:
+        return False
+    return True
 
 
 def _tried(spec: JobSpec) -> Iterator[tuple[str, str, str]]:
@@ -70,11 +91,11 @@ def _plugins(spec: JobSpec) -> Iterator[tuple[str, str, str]]:
                     yield "model.name", name, problem.message
     for name, entry in catalog.entries("strategy").items():
         # One that may run anywhere can be mended by its options; one that is bound to a kind of device cannot.
-        layout = entry.module.layout(entry.options())
-        bound = all(shape.kind != "auto" for shape in layout.processes)
-        bound = bound or (spec.kind != "train" and layout.asynchronous)
-        for problem in _strategy_problems(_with(spec, "strategy", name, {})) if bound else ():
-            yield "strategy.name", name, problem.message
+        bound = all(shape.kind != "auto" for shape in entry.module.layout(entry.options()).processes)
+        other = _with(spec, "strategy", name, {})
+        for problem in _strategy_problems(other) if bound else check(other):
+            if bound or problem.path == "strategy.name":
+                yield "strategy.name", name, problem.message
 
 
 def _files(spec: JobSpec, files: Sequence[Offered]) -> Iterator[tuple[str, str, str]]:
@@ -84,6 +105,25 @@ def _files(spec: JobSpec, files: Sequence[Offered]) -> Iterator[tuple[str, str, 
         if file.kind == "model" and hasattr(entry.module, "check"):
             for problem in entry.module.check(entry.parse(file.options), spec.dataset_info):
                 yield "model.name", file.value, problem.message
+
+
+def _of_the_task(spec: JobSpec) -> Iterator[tuple[str, str, str]]:
+    """Settings of the loss and metrics that what is trained does not have; by an empty value where none would do."""
+    tried: dict[str, Any] = {"label_smoothing": 0.1, "class_weights": {0: 1.0}}
+    for key, value in tried.items():
+        for problem in objective_problems(_training(spec, **{key: value})):
+            if problem.path == f"training.{key}":
+                yield problem.path, "", problem.message
+    for metric in typing.get_args(Validated):
+        for problem in keeping.check(Checkpoint(every_steps=1, best=metric), spec.task, spec.training.validation_split):
+            yield problem.path, metric, problem.message
+        for problem in objective_problems(_training(spec, early_stopping=EarlyStopping(patience=1, metric=metric))):
+            if problem.path == "training.early_stopping.metric":
+                yield problem.path, metric, problem.message
+
+
+def _training(spec: JobSpec, **changes: Any) -> JobSpec:
+    return spec.model_copy(update={"training": spec.training.model_copy(update=changes)})
 
 
 def _strategy_values(spec: JobSpec, typed: Typed) -> Iterator[tuple[str, str, str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import Any, Final, get_args
 
 from pydantic import BaseModel
@@ -19,6 +19,7 @@ from workers.contract.kinds import JobKind, Predict
 from workers.contract.library import FILE
 from workers.contract.optimizers import OPTIMIZERS
 from workers.contract.problems import Problem, SpecInvalid
+from workers.contract.schedule import OWN
 from workers.contract.spec import JobSpec, Training
 
 Typed = Mapping[str, str]
@@ -35,11 +36,25 @@ HEEDED = ("global_batch", "validation_split", "seed", "mixed_precision")
 OPTIMIZER = "training.optimizer"
 NOT_IN_FORM = ("initial_model",)
 """Training settings for runs by hand: a path on a training host, which no browser can choose."""
+FEWEST_STEPS = 4
+"""Of an epoch, where the batch is not anybody's choice."""
 FACTS = "facts"
 FILES = (FILE, FACTS)
 """Options of plugins that open a file: the choice itself says which, and the library what is in it."""
 DATA = ("global_batch", "validation_split", "seed", "shuffle")
 RATE = ("learning_rate_scaling", "warmup_steps", "schedule.kind")
+SCHEDULES: Final = {kind: tuple(f"schedule.{name}" for name in names) for kind, names in OWN.items()}
+ADVANCED: Final = {
+    "Stopping": ("early_stopping", "stop_on_nan"),
+    "Loss": ("label_smoothing", "class_weights"),
+    "Gradients": ("aggregation", "clip"),
+    "Reading data": ("sharding", "deterministic"),
+    "Speed": ("steps_per_call", "mixed_precision", "jit"),
+}
+"""The settings that are folded away, under their headings."""
+TITLE = "title"
+IN_FILE = ("target", "features")
+"""Options of datasets that name something in the file."""
 
 
 @functools.cache
@@ -149,7 +164,7 @@ def spec_from_form(data: Typed) -> dict[str, Any]:
     tags = data.get("tags", "").replace(",", " ").split()
     if tags:
         spec["tags"] = tags
-    spec["name"] = spec["name"] or suggest_name(spec)
+    spec["name"] = spec["name"] or suggest_name(spec, data)
     return spec
 
 
@@ -189,13 +204,16 @@ def form_from_spec(spec: Mapping[str, Any]) -> dict[str, str]:
     return typed | _write(optimizer_fields(name) if name in OPTIMIZERS else (), optimizer, OPTIMIZER)
 
 
-def suggest_name(spec: Mapping[str, Any]) -> str:
-    """`mlp on digits, mirrored x2`"""
+def suggest_name(spec: Mapping[str, Any], data: Typed | None = None) -> str:
+    """`mlp on digits, mirrored x2`; a file is called as the library calls it."""
+    titles = {kind: (data or {}).get(f"{kind}.{TITLE}") for kind in FOLDERS}
     dataset, model, strategy = (
-        str(_mapping(spec.get(kind)).get("name", "")) for kind in ("dataset", "model", "strategy")
+        titles[kind] or str(_mapping(spec.get(kind)).get("name", "")) for kind in ("dataset", "model", "strategy")
     )
+    strategy = str(_mapping(spec.get("strategy")).get("name", ""))
     times = _replicas(strategy, _mapping(_mapping(spec.get("strategy")).get("options")))
-    return f"{model} on {dataset}, {strategy.replace('_', ' ')}{f' x{times}' if times > 1 else ''}"[:120]
+    use = f"{spec.get('kind')} " if spec.get("kind") in USES else ""
+    return f"{use}{model} on {dataset}, {strategy.replace('_', ' ')}{f' x{times}' if times > 1 else ''}"[:120]
 
 
 def dataset_info(data: Typed) -> DatasetInfo | None:
@@ -250,6 +268,49 @@ def plugin_of(value: str) -> str:
     return value.partition("=")[0]
 
 
+def names_in_file(data: Typed) -> dict[str, list[str]]:
+    """By the name of a field that names a column, array or feature of the chosen file: those that there are."""
+    facts = _mapping(_json(data.get(f"dataset.{FACTS}", "")))
+    names = [str(one["name"]) for key in ("columns", "features") for one in facts.get(key) or ()]
+    plugin = plugin_of(data.get("dataset.name", ""))
+    return {f"dataset.{plugin}.{key}": names for key in IN_FILE if names}
+
+
+def fitted(data: Typed, chosen: Container[str]) -> dict[str, str]:
+    """What is typed, with a model that fits the data, or data that fit the model, and a batch that the data fill.
+
+    `chosen` holds the names of the fields that somebody decided; they stay as they are.
+    """
+    typed = dict(data)
+    others: tuple[tuple[Kind, Kind], ...] = (("dataset", "model"), ("model", "dataset"))
+    for mine, other in others:
+        if f"{mine}.name" in chosen and f"{other}.name" not in chosen:
+            fitting = (
+                name for name in (PREFERRED[other], *offered(other)) if _go_together(typed | {f"{other}.name": name})
+            )
+            typed[f"{other}.name"] = next(fitting, typed[f"{other}.name"])
+    info = dataset_info(typed)
+    if info is not None:
+        samples = info.training_samples(float(training_fields()["validation_split"].default))
+        batch = int(training_fields()["global_batch"].default)
+        while batch > 2 and batch * FEWEST_STEPS > samples:
+            batch //= 2
+        typed["training.global_batch"] = str(batch)
+    return typed
+
+
+def _go_together(data: Typed) -> bool:
+    """Whether model and data fit, under the options that are typed."""
+    info, choice = dataset_info(data), _choice("model", data)
+    entry = catalog.entries("model").get(choice["name"])
+    if info is None or entry is None:
+        return False
+    try:
+        return not hasattr(entry.module, "check") or not entry.module.check(entry.parse(choice["options"]), info)
+    except SpecInvalid:
+        return False
+
+
 def with_facts(data: Typed, completed: Mapping[str, Any]) -> dict[str, str]:
     """What is typed, with the facts of the chosen files out of a document that the library has completed."""
     filled = dict(data)
@@ -282,7 +343,9 @@ def _training(data: Typed) -> dict[str, Any]:
     length = data.get("training.length", "epochs")
     length = length if length in LENGTHS else "epochs"
     training = _read((fields[length],), data, "training")
-    rest = _read((field for key, field in fields.items() if key not in LENGTHS), data, "training")
+    kind = data.get("training.schedule.kind", "")
+    left_out = {*LENGTHS, *(key for one, keys in SCHEDULES.items() if one != kind for key in keys)}
+    rest = _read((field for key, field in fields.items() if key not in left_out), data, "training")
     name = data.get(f"{OPTIMIZER}.name", "") or "rmsprop"
     optimizer = {"name": name, **(_read(optimizer_fields(name), data, OPTIMIZER) if name in OPTIMIZERS else {})}
     return training | {"global_batch": rest.pop("global_batch", None), "optimizer": optimizer} | rest

@@ -28,7 +28,7 @@ OPTIMIZER_TITLES = {
     "adam": "Adam",
     "adamw": "AdamW",
 }
-KIND_TITLES = {"train": "Train on", "evaluate": "Evaluate", "predict": "Predict", "export": "Export"}
+KIND_TITLES = {"train": "Train", "evaluate": "Evaluate", "predict": "Predict", "export": "Export"}
 EXPORT_TITLES = {"keras": ".keras, one file for Keras", "saved_model": "SavedModel, a zip for serving"}
 
 
@@ -40,6 +40,19 @@ class Box:
     text: str
     problems: list[Problem]
     unfit: dict[str, str]
+    words: Sequence[str] = ()
+    """What it offers to be typed."""
+
+    @property
+    def listed(self) -> bool:
+        """Whether words are offered, now or once another file is chosen."""
+        named = self.field.name.rpartition(".")[2] in forms.IN_FILE and self.field.widget == "text"
+        return bool(self.words) or named
+
+    @property
+    def useless(self) -> str:
+        """Why nothing that could be typed there would fit; empty where something does, or stands there already."""
+        return self.unfit.get("", "") if self.text == self.field.default else ""
 
     @property
     def options(self) -> list[tuple[str, str, bool]]:
@@ -72,6 +85,8 @@ class Choice:
     basic: list[Box]
     advanced: list[Box]
     group: str = ""
+    heading: str = ""
+    """What its options stand under."""
 
     @property
     def folded(self) -> bool:
@@ -115,12 +130,14 @@ class Page:
     length: str
     data: list[Box]
     rate: list[Box]
-    advanced: list[Box]
+    schedules: list[tuple[str, Box]]
+    """Settings of one kind of schedule, by that kind."""
+    advanced: list[tuple[str, list[Box]]]
     checkpoint: list[Box]
     checkpoint_advanced: list[Box]
     resume: list[Box]
     kinds: list[tuple[str, str, bool]]
-    """Of a job that goes on from a checkpoint: value, words, and whether it is chosen."""
+    """Value, words, and whether it is chosen."""
     kind_problems: list[Problem]
     predict: list[Box]
     exports: list[tuple[str, str, bool]]
@@ -132,9 +149,9 @@ class Page:
     tag_problems: list[Problem]
 
     @property
-    def puts_to_use(self) -> bool:
-        """Whether the job takes no steps."""
-        return (self.typed.get("kind") or "train") != "train"
+    def goes_on(self) -> bool:
+        """Whether a checkpoint is named."""
+        return bool(self.typed.get("resume.job") or self.typed.get("resume.checkpoint"))
 
 
 def build(
@@ -150,12 +167,12 @@ class _Builder:
         self.files = files
         self.unfit = unfit
         self.info = forms.dataset_info(typed)
+        self.in_file = forms.names_in_file(typed)
         self.placed = [(forms.field_at(problem.path, typed), problem) for problem in problems]
 
     def page(self) -> Page:
         fields = forms.training_fields()
         checkpoint, checkpoint_advanced = _folded([self.box(field) for field in forms.checkpoint_fields()])
-        drawn = (*forms.LENGTHS, *forms.DATA, *forms.RATE)
         return Page(
             typed=self.typed,
             columns=[self.column(kind) for kind in HEADINGS],
@@ -163,7 +180,8 @@ class _Builder:
             length=self.typed.get("training.length", "epochs"),
             data=[self.box(fields[key]) for key in forms.DATA],
             rate=[self.box(fields[key]) for key in forms.RATE],
-            advanced=[self.box(field) for key, field in fields.items() if key not in drawn],
+            schedules=[(kind, self.box(fields[key])) for kind, keys in forms.SCHEDULES.items() for key in keys],
+            advanced=self.advanced(),
             checkpoint=checkpoint,
             checkpoint_advanced=checkpoint_advanced,
             resume=[self.box(field) for field in forms.resume_fields()],
@@ -178,6 +196,16 @@ class _Builder:
             name_problems=self.at("name"),
             tag_problems=self.at("tags"),
         )
+
+    def advanced(self) -> list[tuple[str, list[Box]]]:
+        """The rest by headings; what nobody has put under one stands last."""
+        drawn = {*forms.LENGTHS, *forms.DATA, *forms.RATE, *(key for keys in forms.SCHEDULES.values() for key in keys)}
+        rest = {key: field for key, field in forms.training_fields().items() if key not in drawn}
+        headings = {group: heading for heading, groups in forms.ADVANCED.items() for group in groups}
+        found: dict[str, list[Box]] = {heading: [] for heading in (*forms.ADVANCED, "More")}
+        for key, field in rest.items():
+            found[headings.get(key.partition(".")[0], "More")].append(self.box(field))
+        return [(heading, boxes) for heading, boxes in found.items() if boxes]
 
     @property
     def kind(self) -> str:
@@ -202,13 +230,13 @@ class _Builder:
         boxes = [self.box(field) for field in forms.option_fields(file.kind, file.plugin)]
         reason = self.unfit.get(f"{file.kind}.name", {}).get(file.value, "")
         about = (file.value, file.plugin, file.title, file.summary, _file_facts(file, entry))
-        return Choice(*about, chosen, reason, *_folded(boxes), OWN)
+        return Choice(*about, chosen, reason, *_folded(boxes), OWN, entry.title)
 
     def choice(self, kind: Kind, entry: Entry, chosen: bool) -> Choice:
         boxes = [self.box(field) for field in forms.option_fields(kind, entry.name)]
         reason = self.unfit.get(f"{kind}.name", {}).get(entry.name, "")
         about = (entry.name, entry.name, entry.title, entry.summary, facts(kind, entry, self.info))
-        return Choice(*about, chosen, reason, *_folded(boxes), _group(kind, entry))
+        return Choice(*about, chosen, reason, *_folded(boxes), _group(kind, entry), entry.title)
 
     def optimizer(self, name: str) -> Choice:
         boxes = [self.box(field) for field in forms.optimizer_fields(name)]
@@ -217,7 +245,8 @@ class _Builder:
 
     def box(self, field: Field) -> Box:
         text = self.typed.get(field.name, field.default)
-        return Box(field, text, self.at(field.name), self.unfit.get(field.name, {}))
+        words = self.in_file.get(field.name, field.suggestions)
+        return Box(field, text, self.at(field.name), self.unfit.get(field.name, {}), words)
 
     def at(self, name: str) -> list[Problem]:
         return [problem for placed, problem in self.placed if placed == name]

@@ -14,6 +14,7 @@ from webapp.configure.checking import Checked, check_form, check_yaml
 from webapp.configure.fit import unfit
 from webapp.configure.forms import Typed
 from webapp.configure.summary import summarize
+from webapp.jobs import resuming
 from webapp.jobs.models import Job
 from webapp.library import offered
 from webapp.teams import access
@@ -28,7 +29,7 @@ def new(request: HttpRequest, slug: str) -> HttpResponse:
     """The page; a POST submits what it holds and leads to the job.
 
     `?from=<id>` starts from that job, with `&checkpoint=` goes on from it or, with `&kind=` too, puts it to use;
-    `?dataset=` and `?model=` begin with a choice.
+    `?dataset=` and `?model=` begin with a choice, and with what fits it.
     """
     team, user = _writable(request, slug)
     if request.method == "POST":
@@ -40,6 +41,8 @@ def new(request: HttpRequest, slug: str) -> HttpResponse:
         if request.GET.get("kind") in forms.USES:
             typed |= forms.put_to_use(typed, request.GET["kind"])
     typed = _with_facts(typed, team)
+    if source is None:
+        typed = forms.fitted(typed, {f"{kind}.name" for kind in ("dataset", "model") if request.GET.get(kind)})
     checked = check_form(typed, team)
     if source is None:
         typed["name"] = (checked.document or {}).get("name", "")
@@ -64,7 +67,7 @@ def fields(request: HttpRequest, slug: str) -> HttpResponse:
         checked = check_form(typed, team)
     files = offered.of_team(team)
     drawn = page.build(typed, checked.problems, unfit(typed, files), files)
-    return render(request, "configure/_form.html", {"page": drawn, "team": team})
+    return render(request, "configure/_form.html", {"page": drawn, "team": team, "recent": resuming.recent(team)})
 
 
 @require_POST
@@ -80,7 +83,8 @@ def check(request: HttpRequest, slug: str) -> JsonResponse:
             "summary": _summary_html(request, team, checked),
             "unfit": unfit(typed, offered.of_team(team)) if view == "form" else {},
             "facts": page.model_facts(typed),
-            "suggested_name": forms.suggest_name(checked.document or {}),
+            "names_in_file": forms.names_in_file(typed),
+            "suggested_name": forms.suggest_name(checked.document or {}, typed),
         }
     )
 
@@ -118,7 +122,9 @@ def _posted(request: HttpRequest, team: Team) -> tuple[str, Typed, Checked]:
 
 def _with_facts(typed: Typed, team: Team) -> dict[str, str]:
     """What is typed, with what the library knows of the chosen files, whatever the browser said of them."""
-    return forms.with_facts(typed, offered.complete(forms.spec_from_form(typed), team))
+    document = forms.spec_from_form(typed)
+    titles = {f"{kind}.{forms.TITLE}": title for kind, title in offered.titles(document, team).items()}
+    return forms.with_facts(typed, offered.complete(document, team)) | titles
 
 
 def _writable(request: HttpRequest, slug: str) -> tuple[Team, User]:
@@ -147,7 +153,8 @@ def _context(
         "yaml": checked.yaml if text is None else text,
         "summary": summarize(checked),
         "problems": checked.problems,
-        "suggested_name": forms.suggest_name(checked.document or {}),
+        "suggested_name": forms.suggest_name(checked.document or {}, typed),
+        "recent": resuming.recent(team),
         "source": source,
         "hide_new": True,
     }

@@ -47,6 +47,15 @@ def set_aside_torn(job: Job) -> None:
         raise CannotResume(" ".join([*torn, rest]))
 
 
+def recent(team: Team, most: int = 6) -> list[Checkpoint]:
+    """The newest stored checkpoint of each of the jobs that wrote one last."""
+    stored = Checkpoint.objects.in_store().filter(job__team=team).select_related("job").order_by("-pk")
+    newest_of: dict[int, Checkpoint] = {}
+    for each in stored[: most * 8]:
+        newest_of.setdefault(each.job_id, each)
+    return list(newest_of.values())[:most]
+
+
 def locked(team: Team, spec: JobSpec) -> Checkpoint | None:
     """The checkpoint that `spec` names, locked against its removal until the caller's transaction ends.
 

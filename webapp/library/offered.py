@@ -56,6 +56,17 @@ def complete(document: dict[str, Any], team: Team) -> dict[str, Any]:
     return completed
 
 
+def titles(document: dict[str, Any], team: Team) -> dict[Kind, str]:
+    """What the library calls the files that the document names; nothing for what opens none."""
+    named = {kind: _mapping(_mapping(document.get(kind)).get("options")).get(FILE) for kind in KINDS}
+    found = {kind: _version(team, given) for kind, given in named.items() if given}
+    return {kind: version.item.name for kind, version in found.items() if version is not None}
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
 def problems(spec: JobSpec, team: Team, user: User) -> list[Problem]:
     """Why `user` may not train with the files that the spec names."""
     found: list[Problem] = []

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
+import typing
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationInfo, field_validator
 
 
 class Strict(BaseModel):
@@ -11,7 +14,19 @@ class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, ser_json_inf_nan="strings", protected_namespaces=())
 
 
-class Options(Strict):
+class Chosen(Strict):
+    """What people write. YAML reads `yes` and `on` as true, which Python counts as 1: no number of epochs."""
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _truth_is_no_number(cls, value: Any, info: ValidationInfo) -> Any:
+        annotation = cls.model_fields[info.field_name or ""].annotation
+        if isinstance(value, bool) and {int, float} & {annotation, *typing.get_args(annotation)}:
+            raise ValueError("must be a number, not true or false")
+        return value
+
+
+class Options(Chosen):
     """What a strategy, model or dataset lets people choose.
 
     Each field carries `title`, `description` and its bounds (`ge`, `le`, `Literal`), because the form, the command line

@@ -14,6 +14,7 @@ A plugin module declares `title`, `summary` and `Options`, imports TensorFlow on
               kernels(info, options) -> dict[str, tuple[int, ...]]   optional: each large weight by a name for people,
                                                             and the sizes of which one must divide to split it
               task: Task                                    optional: what it trains instead of the dataset's task
+              off_mesh: tuple[JobKind, ...]                 optional: what a strategy `on_mesh` cannot do
               player_of(path) -> int, rates(options)        optional: for several losses, which of them a weight lowers,
                                                             and each player's learning rate as a multiple of the job's
     dataset   describe(options) -> DatasetInfo              without loading anything

@@ -23,6 +23,8 @@ class _Loader(_Base):  # type: ignore[misc]
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         seen: set[str] = set()
         for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                raise yaml.constructor.ConstructorError(None, None, "a key is no single word", key.start_mark)
             if key.value in seen:
                 raise yaml.constructor.ConstructorError(None, None, f"{key.value} is given twice", key.start_mark)
             seen.add(str(key.value))
@@ -73,4 +75,6 @@ def _invalid(error: yaml.YAMLError, text: str) -> Problem:
     if mark is not None and mark.line >= len(text.splitlines()):
         mark = getattr(error, "context_mark", None) or mark  # what was never closed, not the end of the text
     where = f" at line {mark.line + 1}, column {mark.column + 1}" if mark else ""
+    if mark is not None and "\t" in text.splitlines()[mark.line][: mark.column + 1]:
+        return Problem("", f"is not valid YAML{where}: it is indented by a tab", None, "Indent by spaces")
     return Problem("", f"is not valid YAML{where}: {getattr(error, 'problem', None) or error}", None, "Mend that line")

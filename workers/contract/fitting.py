@@ -23,19 +23,20 @@ def check(spec: JobSpec) -> list[Problem]:
 
 
 def _plugin_problems(spec: JobSpec) -> list[Problem]:
-    problems: list[Problem] = []
-    for kind in catalog.FOLDERS:
-        choice: Choice = getattr(spec, kind)
-        try:
-            entry = catalog.find(kind, choice.name)
-        except SpecInvalid as error:
-            problems += error.problems
-            continue
-        try:
-            entry.parse(choice.options)
-        except SpecInvalid as error:
-            problems += [problem.under(f"{kind}.options") for problem in error.problems]
-    return problems
+    return [problem for kind in catalog.FOLDERS for problem in choice_problems(kind, getattr(spec, kind))]
+
+
+def choice_problems(kind: catalog.Kind, choice: Choice) -> list[Problem]:
+    """An unknown plugin, or what its options cannot be; paths as in the spec."""
+    try:
+        entry = catalog.find(kind, choice.name)
+    except SpecInvalid as error:
+        return error.problems
+    try:
+        entry.parse(choice.options)
+    except SpecInvalid as error:
+        return [problem.under(f"{kind}.options") for problem in error.problems]
+    return []
 
 
 def _dataset_problems(spec: JobSpec) -> list[Problem]:
@@ -60,6 +61,10 @@ def _fit_problems(spec: JobSpec) -> list[Problem]:
     if hasattr(model.module, "check"):
         found = model.module.check(spec.options_of("model"), spec.dataset_info)
         problems += [problem.under("model") for problem in found]
+    if getattr(strategy.module, "on_mesh", False) and spec.kind in getattr(model.module, "off_mesh", ()):
+        message = f"cannot {spec.kind} {model.name}: DTensor has no layout for some of its operations"
+        remedy = "Use mirrored or multi_worker_mirrored, or the model resnet"
+        problems.append(Problem("strategy.name", message, spec.strategy.name, remedy))
     return problems + streaming_problems(spec)
 
 
@@ -72,7 +77,16 @@ def _training_problems(spec: JobSpec) -> list[Problem]:
         problems += [problem.under("training") for problem in found]
     problems += keeping.check(spec.checkpoint, spec.task, spec.training.validation_split)
     problems += objective_problems(spec) + sharding_problems(spec)
-    return problems + _jit_problems(spec) + _batch_problems(spec)
+    return problems + _jit_problems(spec) + (_batch_problems(spec) or _warmup_problems(spec))
+
+
+def _warmup_problems(spec: JobSpec) -> list[Problem]:
+    """The schedule begins where the warm-up ends."""
+    given, steps = spec.training.warmup_steps, spec.total_steps
+    if given <= steps:
+        return []
+    message = f"lasts longer than the job, which takes {steps:,} steps"
+    return [Problem("training.warmup_steps", message, given, f"Use at most {steps}, or train longer")]
 
 
 def _jit_problems(spec: JobSpec) -> list[Problem]:

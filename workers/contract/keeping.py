@@ -8,7 +8,7 @@ from pydantic import Field, JsonValue, model_validator
 
 from workers.contract.base import Strict
 from workers.contract.data import Task
-from workers.contract.metrics import evaluated_metrics
+from workers.contract.metrics import Validated, evaluated_metrics
 from workers.contract.problems import Problem
 
 ADVANCED: dict[str, JsonValue] = {"advanced": True}
@@ -24,7 +24,7 @@ class Checkpoint(Strict):
         None,
         ge=1,
         le=1_000_000_000,
-        title="Every so many steps",
+        title="Every N steps",
         description="A checkpoint after each so many optimizer steps.",
         json_schema_extra={"unit": "steps"},
     )
@@ -33,17 +33,12 @@ class Checkpoint(Strict):
         gt=0,
         le=100_000,
         allow_inf_nan=False,
-        title="Every so many minutes",
+        title="Every N minutes",
         description="A checkpoint when so much time has passed since the last one.",
         json_schema_extra={"unit": "minutes"},
     )
     keep: int = Field(2, ge=1, le=1000, title="Keep", description="The newest so many stay; older ones are removed.")
-    best: (
-        Literal[
-            "loss", "val_loss", "val_accuracy", "val_mean_absolute_error", "val_perplexity", "val_reconstruction_error"
-        ]
-        | None
-    ) = Field(
+    best: Literal["loss", Validated] | None = Field(
         None,
         title="Keep the best by",
         description="The checkpoint with the best value of this metric stays as well.",

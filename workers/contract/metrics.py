@@ -26,6 +26,13 @@ METRIC_OF: dict[Task, str] = {
 """What each task reports beside its loss."""
 
 
+Validated = Literal[
+    "val_loss", "val_accuracy", "val_mean_absolute_error", "val_perplexity", "val_reconstruction_error",
+    "val_generator_loss",
+]  # fmt: skip
+"""What any task reports of the examples that are held out."""
+
+
 def evaluated_metrics(task: Task) -> tuple[str, ...]:
     """Everything that a validation reports, the loss first; without its prefix `val_`."""
     return ("loss", METRIC_OF[task], *(["perplexity"] if task == "language_model" else []))

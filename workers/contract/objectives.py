@@ -66,6 +66,8 @@ def _class_weights(spec: JobSpec) -> list[Problem]:
     if strays:
         message = f"name class {strays[0]}, and the data has {classes}"
         return [Problem(path, message, given, f"Name classes 0 to {classes - 1}")]
+    if given != "balanced" and len(given) == classes and not any(given.values()):
+        return [Problem(path, "weigh every class 0, so there is nothing to learn", given, "Leave one above 0")]
     return []
 
 

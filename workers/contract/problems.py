@@ -45,7 +45,7 @@ class SpecInvalid(ValueError):
 
 def shorten(value: object, limit: int = 80) -> str:
     """The value as a person typed it, cut in the middle to one line of `limit` characters."""
-    text = value if isinstance(value, str) else repr(value)
+    text = value or '""' if isinstance(value, str) else str(value)
     text = " ".join(text.split())
     head = limit // 2
     return text if len(text) <= limit else f"{text[:head]}…{text[head + 1 - limit :]}"

@@ -7,8 +7,11 @@ from typing import Literal
 from pydantic import Field, JsonValue, model_validator
 
 from workers.contract.base import Strict
+from workers.contract.metrics import Validated
 
 ADVANCED: dict[str, JsonValue] = {"advanced": True}
+OWN = {"step": ("every_steps", "factor"), "cosine": ("final",)}
+"""Which settings belong to which kind of schedule."""
 
 
 class Schedule(Strict):
@@ -28,24 +31,24 @@ class Schedule(Strict):
         None,
         ge=1,
         le=1_000_000_000,
-        title="Schedule: every",
-        description="Steps between two falls; for step only.",
+        title="Falls every",
+        description="Steps between two falls of a step schedule.",
         json_schema_extra={"advanced": True, "unit": "steps"},
     )
     factor: float | None = Field(
         None,
         gt=0,
         le=1,
-        title="Schedule: factor",
-        description="What each fall leaves of the learning rate; for step only.",
+        title="Factor",
+        description="What each fall of a step schedule leaves, such as 0.5.",
         json_schema_extra=ADVANCED,
     )
     final: float | None = Field(
         None,
         ge=0,
         le=1,
-        title="Schedule: final part",
-        description="Part of the peak at the last step, 0 if empty; for cosine only.",
+        title="Final part",
+        description="Part of the peak at the last step of a cosine schedule; 0 if empty.",
         json_schema_extra=ADVANCED,
     )
 
@@ -53,10 +56,9 @@ class Schedule(Strict):
     def _each_its_own(self) -> Schedule:
         if self.kind == "step" and (self.every_steps is None or self.factor is None):
             raise ValueError("step needs every_steps and factor: say when it falls and what it leaves, such as 0.5")
-        own = {"step": {"every_steps", "factor"}, "cosine": {"final"}}.get(self.kind, set())
-        given = {name for name in ("every_steps", "factor", "final") if getattr(self, name) is not None}
-        if given - own:
-            stray = ", ".join(sorted(given - own))
+        given = {name for names in OWN.values() for name in names if getattr(self, name) is not None}
+        stray = ", ".join(sorted(given - set(OWN.get(self.kind, ()))))
+        if stray:
             raise ValueError(f"{self.kind} takes no {stray}: remove it, or choose the kind that it belongs to")
         return self
 
@@ -67,27 +69,26 @@ class EarlyStopping(Strict):
     patience: int = Field(
         ge=1,
         le=100_000,
-        title="Early stopping: patience",
+        title="Patience",
         description="Epochs without improvement after which the job ends; empty trains to the end.",
         json_schema_extra={"advanced": True, "unit": "epochs"},
     )
-    metric: str | None = Field(
+    metric: Validated | None = Field(
         None,
-        max_length=100,
-        title="Early stopping: metric",
-        description="What has to improve, such as val_accuracy; val_loss if empty.",
+        title="Metric",
+        description="What has to improve; val_loss if none is named.",
         json_schema_extra=ADVANCED,
     )
     min_delta: float | None = Field(
         None,
         ge=0,
         allow_inf_nan=False,
-        title="Early stopping: least improvement",
+        title="Least improvement",
         description="What must change for the better to count; any change if empty.",
         json_schema_extra=ADVANCED,
     )
 
     @property
-    def watched(self) -> str:
+    def watched(self) -> Validated:
         """The metric's name."""
         return self.metric or "val_loss"

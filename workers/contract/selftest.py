@@ -29,12 +29,13 @@ NO_DROPOUT = 1e-9
 
 
 class Case(NamedTuple):
-    """One combination; `name` is how results and reports call it."""
+    """One combination; `name` is how results and reports call it. A job that takes no `steps` is judged by several."""
 
     strategy: str
     aggregation: str
     precision: str
     jit: bool
+    steps: bool = True
 
     @property
     def name(self) -> str:
@@ -70,7 +71,24 @@ def cases_of(strategy: str) -> tuple[Case, ...]:
 def case_of(spec: JobSpec) -> Case:
     """The case that a job is an instance of."""
     training = spec.training
+    if spec.kind != "train":
+        return Case(spec.strategy.name, "mean", training.mixed_precision, jit=False, steps=False)
     return Case(spec.strategy.name, training.aggregation.method, training.mixed_precision, training.jit)
+
+
+def failure(case: Case, result: SelfTest) -> str:
+    """The sentence with which the case failed; empty when it passed or was never tried."""
+    judging = _judging(case)
+    if any(each in result.passed for each in judging):
+        return ""
+    return next((result.failures[each] for each in judging if each in result.failures), "")
+
+
+def _judging(case: Case) -> list[str]:
+    """Where no steps are taken no gradients are put together and nothing is compiled: whatever works will do."""
+    if case.steps:
+        return [case.name]
+    return [each.name for each in cases_of(case.strategy) if each.precision == case.precision]
 
 
 def spec_of(case: Case) -> JobSpec:
@@ -130,7 +148,7 @@ def nearest(case: Case, working: Container[str]) -> tuple[str, str]:
         ("training.aggregation.method", "Use mean", case._replace(aggregation="mean")),
     )
     for path, remedy, other in changes:
-        if other != case and other.name in working:
+        if other != case and any(each in working for each in _judging(other)):
             return path, remedy
     return "strategy.name", "Choose another strategy"
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import Field, ValidationError, ValidatorFunctionWrapHandler, field_validator, model_validator
 
 from workers.contract import catalog
-from workers.contract.base import Options, Strict
+from workers.contract.base import Chosen, Options, Strict
 from workers.contract.data import DatasetInfo, Task
 from workers.contract.document import VERSION, read
-from workers.contract.fitting import check
+from workers.contract.fitting import check, choice_problems
 from workers.contract.gradients import Aggregation, Clip
 from workers.contract.keeping import Checkpoint, Export, Resume
 from workers.contract.kinds import JobKind, Predict
@@ -33,7 +34,7 @@ class Choice(Strict):
 ClassWeight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
-class Training(Strict):
+class Training(Chosen):
     """How to train, whatever is trained."""
 
     epochs: int | None = Field(None, ge=1, le=100_000, title="Epochs", description="Passes over the training data.")
@@ -65,6 +66,7 @@ class Training(Strict):
     warmup_steps: int = Field(
         0,
         ge=0,
+        le=1_000_000_000,
         title="Warm-up",
         description="Steps over which the learning rate rises from zero.",
         json_schema_extra={"unit": "steps"},
@@ -146,19 +148,25 @@ class Training(Strict):
         json_schema_extra={"advanced": True},
     )
 
-    @field_validator("steps_per_call")
+    @field_validator("steps_per_call", mode="wrap")
     @classmethod
-    def _at_least_one(cls, value: int | str) -> int | str:
-        if isinstance(value, int) and not 1 <= value <= 10_000:
-            raise ValueError("must be auto or between 1 and 10000")
-        return value
+    def _auto_or_some(cls, value: Any, handler: ValidatorFunctionWrapHandler) -> int | str:
+        try:
+            found: int | str = handler(value)
+        except ValidationError:
+            found = 0
+        if found != "auto" and not 1 <= int(found) <= 10_000:
+            raise ValueError("must be auto or between 1 and 10,000")
+        return found
 
-    @field_validator("class_weights", mode="before")
+    @field_validator("class_weights", mode="wrap")
     @classmethod
-    def _balanced_or_by_class(cls, value: Any) -> Any:
-        if value is None or value == "balanced" or isinstance(value, dict):
-            return value
-        raise ValueError("must be balanced, or a weight by class such as 0: 1.0, 1: 2.5")
+    def _balanced_or_by_class(cls, value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
+        try:
+            return handler(value)
+        except ValidationError:
+            message = "must be balanced, or a weight of 0 or more by class such as 0: 1.0, 1: 2.5"
+            raise ValueError(message) from None
 
 
 class JobSpec(Strict):
@@ -188,7 +196,9 @@ class JobSpec(Strict):
     export: tuple[Export, ...] = Field(
         ("keras",), min_length=1, title="Export", description="Formats that the trained model is saved in."
     )
-    tags: tuple[Annotated[str, Field(pattern=r"^[\w.:-]{1,40}$")], ...] = Field((), max_length=20, title="Tags")
+    tags: tuple[Annotated[str, Field(pattern=r"^[\w.:-]{1,40}$")], ...] = Field(
+        (), max_length=20, title="Tags", description="Up to 40 letters, digits and . _ : - each."
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -301,7 +311,16 @@ def _spec_problems(error: ValidationError, data: dict[str, Any]) -> list[Problem
     given = data.get("version")
     if given is not None and given != VERSION:
         return [Problem("version", "is not a version that this Lockstep reads", given, f"Use {VERSION}")]
-    return [_clean(problem) for problem in problems_of(error, JobSpec)]
+    return [_clean(problem) for problem in problems_of(error, JobSpec)] + _choices(data)
+
+
+def _choices(data: dict[str, Any]) -> list[Problem]:
+    """What is wrong with the choices that can be read, so that a fault elsewhere hides nothing of theirs."""
+    found: list[Problem] = []
+    for kind in catalog.FOLDERS:
+        with contextlib.suppress(ValidationError):
+            found += choice_problems(kind, Choice.model_validate(data.get(kind)))
+    return found
 
 
 def _clean(problem: Problem) -> Problem:
@@ -309,8 +328,6 @@ def _clean(problem: Problem) -> Problem:
     parts = problem.path.split(".")
     if parts[:2] == ["training", "optimizer"] and len(parts) > 2 and parts[2] in OPTIMIZERS:
         del parts[2]
-    if parts[:2] in (["training", "steps_per_call"], ["training", "class_weights"]):
-        del parts[2:]
     return Problem(".".join(parts), problem.message, problem.value, problem.remedy)
 
 

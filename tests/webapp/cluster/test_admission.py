@@ -111,6 +111,21 @@ def test_it_blames_the_strategy_when_nothing_else_is_known_to_work(db: None, see
     assert problem.path == "strategy.name"
 
 
+def test_a_job_that_takes_no_steps_is_judged_by_what_works_under_its_strategy(db: None, seed_spec: Spec) -> None:
+    evaluating = parse({**seed_spec, "kind": "evaluate", "training": {}})
+    hear("h1", selftest=tried({PLAIN: "The gradients are off."}, XLA))
+    assert len(admission.problems(parse(seed_spec))) == 1
+    assert admission.problems(evaluating) == []
+    assert admission.outlook(evaluating).can_start_now
+    hear("h1", selftest=tried({PLAIN: "It does not start."}, PLAIN.replace("none", "float16")))
+    [problem] = admission.problems(evaluating)
+    assert (problem.path, problem.message) == ("strategy.name", "failed in the self-test of h1: It does not start")
+    half = parse({**seed_spec, "kind": "evaluate", "training": {"mixed_precision": "float16"}})
+    hear("h1", selftest=tried({PLAIN.replace("none", "float16"): "It does not start."}, XLA))
+    [problem] = admission.problems(half)
+    assert (problem.path, problem.remedy) == ("training.mixed_precision", "Use none")
+
+
 def test_it_counts_on_hosts_where_it_did_not_fail(db: None, seed_spec: Spec) -> None:
     hear("h1", cpus=4, selftest=tried({PLAIN: "Boom."}))
     hear("h2")

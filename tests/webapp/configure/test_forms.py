@@ -63,6 +63,7 @@ def test_a_number_or_a_list_of_devices_is_told_apart(text: str, value: Any) -> N
         assert field.read(field.write(value)) == value
 
 
+@settings(deadline=None)
 @given(st.lists(st.floats(0, 0.999), min_size=0, max_size=6))
 def test_a_list_of_floats_comes_back_exactly(values: list[float]) -> None:
     field = next(one for one in forms.option_fields("model", "mlp") if one.path.endswith(".dropout"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from workers.contract import catalog
@@ -92,3 +94,18 @@ def test_it_offers_what_the_issues_name() -> None:
     bundled = {"digits", "breast_cancer", "wine", "diabetes", "tiny_text"}
     synthetic = {"synthetic_images", "synthetic_tokens", "synthetic_clicks"}
     assert downloaded | bundled | synthetic <= set(catalog.entries("dataset"))
+
+
+@pytest.mark.parametrize(
+    ("given", "dropout"),
+    [
+        ({"units": [8]}, (0.4,)),
+        ({"units": [8, 8, 8]}, (0.4, 0.3, 0.3)),
+        ({"units": [8, 8], "dropout": [0.1]}, (0.1, 0.1)),
+        ({"units": [8, 8], "dropout": []}, (0.0, 0.0)),
+    ],
+)
+def test_a_perceptron_asks_for_no_more_dropout_than_was_meant(
+    given: dict[str, Any], dropout: tuple[float, ...]
+) -> None:
+    assert catalog.find("model", "mlp").parse(given).model_dump()["dropout"] == dropout

@@ -92,6 +92,13 @@ def test_it_reads_other_separators_and_a_byte_order_mark(tmp_path: Path) -> None
     assert facts.column("b").values == ("x;y",)
 
 
+def test_it_tells_no_classes_from_whole_numbers_that_float64_cannot_tell_apart(tmp_path: Path) -> None:
+    path = write_table(tmp_path / "t.csv", [f"{2**60 + number},{2**53 - 1}" for number in range(9)], "id,b")
+    facts = inspect_csv(path)
+    assert (facts.column("id").type, facts.column("id").values) == ("number", ())
+    assert facts.column("b").values == (str(2**53 - 1),)
+
+
 def test_it_reads_a_folder_of_tables_as_one(tmp_path: Path) -> None:
     for number in range(3):
         write_table(tmp_path / f"{number}.csv", table_rows(10, seed=number))
@@ -116,6 +123,8 @@ def test_it_reads_a_folder_of_tables_as_one(tmp_path: Path) -> None:
         (b"a,b\n1,x\0y\n", "a NUL character"),
         (b"a," * 3000 + b"b\n1", "has 3,001 columns"),
         (b"x" * (2**20 + 9), "no line of text"),
+        (b'a;b\n"1,5";x\n-2,25;y\n', "holds numbers with a comma in its column a"),
+        (b"5.1,3.5,setosa\n4.9,3.0,setosa\n", "has the number 5.1 in its first line, where the columns' names belong"),
     ],
 )
 def test_it_refuses_a_table_that_is_none(content: bytes, said: str, tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ def test_predicting_takes_the_test_examples_where_there_are_any_else_all() -> No
         ),
         (job(predict={"split": "all"}), "predict", "is for jobs that predict, and this one is to evaluate"),
         (job("predict", dataset=IMAGES, model={"name": "gan"}), "model.name", "predict nothing of an example"),
-        (job("fly"), "kind", "should be 'train'"),
+        (job("fly"), "kind", "must be 'train'"),
     ],
 )
 def test_it_refuses_in_words(document: dict[str, Any], path: str, said: str) -> None:

@@ -38,7 +38,8 @@ def test_it_refuses_for_regression_what_is_about_classes(training: dict[str, Any
     ("weights", "said"),
     [
         ({"10": 2}, "name class 10, and the data has 10"),
-        ({"0": -1}, "greater than or equal to 0"),
+        ({"0": -1}, "of 0 or more by class"),
+        ({str(digit): 0 for digit in range(10)}, "nothing to learn"),
         ("even", "balanced"),
     ],
 )
@@ -60,7 +61,7 @@ def test_it_refuses_to_watch_what_is_not_held_out() -> None:
     ("schedule", "said"),
     [
         ({"kind": "step"}, "needs every_steps and factor"),
-        ({"kind": "step", "every_steps": 2, "factor": 2}, "less than or equal to 1"),
+        ({"kind": "step", "every_steps": 2, "factor": 2}, "at most 1"),
         ({"kind": "cosine", "factor": 0.5}, "cosine takes no factor"),
         ({"final": 0.5}, "constant takes no final"),
         ({"kind": "linear"}, "constant"),
@@ -81,3 +82,11 @@ def test_it_refuses_two_optimizers_where_workers_step_each_on_their_own() -> Non
     problems = refused({"mixed_precision": "float16"}, model={"name": "gan"}, strategy={"name": "parameter_server"})
     assert "Use multi_worker_mirrored, or mirrored on one host" in problems["strategy.name"]
     assert "training.mixed_precision" in problems
+
+
+@pytest.mark.parametrize(
+    ("model", "kind"), [("mobilenet", "train"), ("efficientnet", "train"), ("efficientnet", "predict")]
+)
+def test_it_refuses_on_a_mesh_what_has_no_layout_there(model: str, kind: str) -> None:
+    problems = refused({}, kind=kind, model={"name": model}, strategy={"name": "model_parallel"})
+    assert f"cannot {kind} {model}" in problems["strategy.name"]

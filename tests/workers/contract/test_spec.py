@@ -58,20 +58,20 @@ def test_it_scales_the_learning_rate_by_replicas_only_when_told(seed_spec: dict[
 @pytest.mark.parametrize(
     ("path", "value", "said"),
     [
-        ("training.global_batch", 0, "greater than or equal to 1"),
-        ("training.global_batch", "many", "valid integer"),
+        ("training.global_batch", 0, "at least 1"),
+        ("training.global_batch", "many", "a whole number"),
         ("training.global_batch", 127, "cannot be shared evenly by 2 replicas"),
         ("training.global_batch", 4096, "larger than the 1438 training samples"),
         ("training.optimizer.learning_rate", -1, "greater than 0"),
         ("training.optimizer.learning_rate", float("nan"), "finite"),
         ("training.validation_split", 1.0, "less than 1"),
-        ("training.steps_per_call", 0, "between 1 and 10000"),
-        ("training.seed", 2**31, "less than or equal"),
+        ("training.steps_per_call", 0, "between 1 and 10,000"),
+        ("training.seed", 2**31, "at most 2,147,483,647"),
         ("dataset.name", "digitz", "no dataset of this name"),
         ("model.name", "mlp2", "no model of this name"),
         ("strategy.name", "horovod", "no strategy of this name"),
-        ("strategy.options.workers", 0, "greater than or equal to 1"),
-        ("name", "", "at least 1 character"),
+        ("strategy.options.workers", 0, "at least 1"),
+        ("name", "", "must not be empty"),
         ("version", "lockstep/v9", "not a version"),
         ("tags", ["with space"], ""),
     ],
@@ -117,6 +117,8 @@ def test_it_wants_either_epochs_or_steps(seed_spec: dict[str, Any]) -> None:
 def test_it_reports_every_problem_at_once(seed_spec: dict[str, Any]) -> None:
     broken = with_value(with_value(seed_spec, "model.name", "nope"), "strategy.options.workers", "two")
     assert set(problems(broken)) == {"model.name", "strategy.options.workers"}
+    broken = with_value(broken, "training.seed", -1)
+    assert set(problems(broken)) == {"training.seed", "model.name", "strategy.options.workers"}
 
 
 @pytest.mark.parametrize(

@@ -189,6 +189,7 @@ def test_npz_is_loaded_with_its_test_part(tmp_path: Path) -> None:
     said = refused("npz", path, features="a", target="b", training={"global_batch": 10})["dataset.options.target"]
     assert "as many rows" in said
     assert "a, b" in refused("npz", path)["dataset.options.features"]
+    assert "is what the model is shown" in refused("npz", path, features="a", target="a")["dataset.options.target"]
 
 
 def test_a_table_from_disk_gives_the_same_steps_to_one_worker_and_to_two(tables: Path, by_hand: Start) -> None:

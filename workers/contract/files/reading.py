@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -46,7 +47,16 @@ def csv_header(file: Path) -> tuple[list[str], str]:
     # Spreadsheets and pandas leave the name of a column of row numbers away.
     names = [name or f"column {place}" for place, name in enumerate(names, 1)]
     check_names(names, file)
+    _refuse_numbers(names, file)
     return names, separator
+
+
+def _refuse_numbers(names: list[str], file: Path) -> None:
+    """Years and places may be called by whole numbers; 5.1 is a value."""
+    number = next((name for name in names if re.fullmatch(r"[+-]?\d*[.,]\d+(e[+-]?\d+)?", name, re.IGNORECASE)), None)
+    if number is not None:
+        what = f"has the number {number} in its first line, where the columns' names belong"
+        refuse("file", what, file.name, "Add a first line that names each column")
 
 
 def check_names(names: list[str], file: Path) -> None:

@@ -14,6 +14,9 @@ from workers.contract.files.reading import csv_blocks, csv_header, open_parquet,
 TRUTHS = {"true", "false", "yes", "no"}
 """In any letters; 0 and 1 are numbers."""
 LONGEST_VALUE = 200
+WITH_COMMA = r"^\s*[+-]?[0-9]+,[0-9]+\s*$"
+EXACT = 2**53
+"""Whole numbers below this are told apart as float64."""
 
 
 def inspect_csv(path: Path) -> Facts:
@@ -72,9 +75,9 @@ class _Seen:
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._missing = self._count = 0
+        self._missing = self._count = self._rows = 0
         self._values: set[str] | None = set()
-        self._numeric = self._boolean = True
+        self._numeric = self._boolean = self._comma = True
         self._mean = self._squares = 0.0
 
     def learn(self, cells: Any) -> None:
@@ -82,6 +85,7 @@ class _Seen:
         from pyarrow import compute
 
         self._missing += cells.null_count
+        self._rows += len(cells)
         cells = compute.drop_null(cells)
         if not len(cells):
             return
@@ -92,6 +96,7 @@ class _Seen:
                 self._values, self._boolean = None, False
         if self._numeric:
             self._learn_numbers(cells)
+        self._comma = self._comma and compute.all(compute.match_substring_regex(cells, WITH_COMMA)).as_py()
 
     def _learn_numbers(self, cells: Any) -> None:
         import numpy as np
@@ -121,6 +126,9 @@ class _Seen:
                 mean=self._mean,
                 std=std if std > 0 and math.isfinite(std) else 1.0,
             )
+        if self._comma and self._missing < self._rows:
+            remedy = "Write them with a decimal point and nothing between thousands, such as 1234.5"
+            refuse("file", f"holds numbers with a comma in its column {self._name}", None, remedy)
         if not self._values:
             return Column(name=self._name, type="text", missing=self._missing)
         if self._boolean:
@@ -131,7 +139,7 @@ class _Seen:
 
     def _whole_numbers(self) -> tuple[str, ...]:
         values = {float(value) for value in self._values or ()}
-        if any(value != int(value) for value in values):
+        if any(value != int(value) or abs(value) >= EXACT for value in values):
             return ()
         return tuple(str(int(value)) for value in sorted(values))
 

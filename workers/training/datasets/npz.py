@@ -50,6 +50,8 @@ def inspect(path: Path, options: Options) -> Facts:
 def describe(options: Options) -> DatasetInfo:
     """As the arrays' headers say. Raises SpecInvalid."""
     features, target = _chosen(options)
+    if features.name == target.name:
+        refuse("target", "is what the model is shown", target.name, "Choose another array")
     test = _test(options, features, target)
     regression = options.task == "regression" or (options.task == "auto" and target.low is None)
     if regression and len(target.shape) > 2:

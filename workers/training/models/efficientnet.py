@@ -22,6 +22,10 @@ BACKBONE = 4_048_701
 """Weights of the network without those of the channels: in the first convolution, and the mean and variance of each."""
 
 
+off_mesh = ("train", "evaluate", "predict", "export")
+"""Keras keeps the mean that it subtracts outside of any mesh, and DTensor has no gradient of depthwise convolutions."""
+
+
 class Options(_Options):
     """Nothing but the head's dropout."""
 

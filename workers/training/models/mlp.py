@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationInfo, field_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from workers.contract.base import Options as _Options
 from workers.contract.data import DatasetInfo, ids_refused
@@ -24,20 +25,30 @@ class Options(_Options):
     dropout: tuple[Annotated[float, Field(ge=0, lt=1)], ...] = Field(
         (0.4, 0.3),
         title="Dropout",
-        description="Part that is dropped after each hidden layer: as many values as there are units.",
+        description="Part that is dropped after each hidden layer: one value for each of them, or one for all.",
         max_length=50,
-        validate_default=True,
     )
     activation: Literal["relu", "gelu", "tanh", "silu"] = Field(
         "relu", title="Activation", description="After each hidden layer.", json_schema_extra={"advanced": True}
     )
 
+    @model_validator(mode="before")
+    @classmethod
+    def _usual_dropout(cls, data: Any) -> Any:
+        """Who names the units alone has not asked for as many layers as the default has."""
+        if not isinstance(data, Mapping) or "dropout" in data or not isinstance(data.get("units"), list | tuple):
+            return data
+        usual = cls.model_fields["dropout"].default
+        return {**data, "dropout": tuple(usual[min(layer, len(usual) - 1)] for layer in range(len(data["units"])))}
+
     @field_validator("dropout")
     @classmethod
     def _one_for_each_layer(cls, dropout: tuple[float, ...], info: ValidationInfo) -> tuple[float, ...]:
-        units = info.data.get("units")
-        if units is not None and len(units) != len(dropout):
-            raise ValueError(f"has {len(dropout)} values for {len(units)} layers of units: give one value per layer")
+        layers = len(info.data.get("units", dropout))
+        if len(dropout) < 2:
+            return (dropout or (0.0,)) * layers
+        if len(dropout) != layers:
+            raise ValueError(f"has {len(dropout)} values and units {layers}: give one for each layer, or one for all")
         return dropout
 
 

@@ -22,6 +22,10 @@ BACKBONE = 2_257_120
 """Weights of the network without those of the channels in the first convolution."""
 
 
+off_mesh = ("train",)
+"""DTensor of TensorFlow 2.21 has no layout for the gradient of its depthwise convolutions."""
+
+
 class Options(_Options):
     """Nothing but the head's dropout."""
 

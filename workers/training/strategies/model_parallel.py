@@ -28,6 +28,8 @@ summary = (
 MOST = 64
 in_memory_only = one_loss_only = True
 """Its steps take examples from data that lies on the devices."""
+on_mesh = True
+"""Not every operation of TensorFlow has a layout there; models say which kinds of job they cannot do."""
 
 
 class Mesh(Strict):
