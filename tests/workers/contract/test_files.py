@@ -123,7 +123,6 @@ def test_it_reads_a_folder_of_tables_as_one(tmp_path: Path) -> None:
         (b"a,b\n1,x\0y\n", "a NUL character"),
         (b"a," * 3000 + b"b\n1", "has 3,001 columns"),
         (b"x" * (2**20 + 9), "no line of text"),
-        (b'a;b\n"1,5";x\n-2,25;y\n', "holds numbers with a comma in its column a"),
         (b"5.1,3.5,setosa\n4.9,3.0,setosa\n", "has the number 5.1 in its first line, where the columns' names belong"),
     ],
 )
