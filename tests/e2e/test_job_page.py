@@ -268,6 +268,18 @@ def test_it_opens_tabs_by_address_and_by_key(server: Server, page: Page) -> None
     expect(page.locator("#spec-text")).to_be_visible()
 
 
+def test_its_events_tell_what_happened_while_nobody_looked(server: Server, page: Page) -> None:
+    code = (
+        "from webapp.jobs import history, services\n"
+        "made, t0 = running('told'); services.request_pause(job=made, by=alice)\n"
+        "history.note(made.pk, 'failed', at=timezone.now(), detail='worker-0 ran out of memory.'); show(made.pk)"
+    )
+    _open(page, server, server.ask(SCENE + code), "#events")
+    told = page.locator(".timeline")
+    expect(told).to_contain_text("Pause asked for by alice")
+    expect(told.locator('[data-kind="failed"]')).to_contain_text("Failed: worker-0 ran out of memory.")
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_it_can_be_used_by_everybody(server: Server, page: Page, theme: str) -> None:
     pk = server.ask(SCENE + "made, t0 = running('for all'); show(made.pk)")
