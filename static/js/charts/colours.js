@@ -37,7 +37,15 @@ export function resolveAll(value) {
 /** The colour of number `index` (from 1) of the palette, as a variable. */
 export const seriesColour = (index) => `var(--series-${((index - 1) % PALETTE) + 1})`;
 
-/** A job keeps its colour and dash everywhere, because both follow from its id alone. */
-export function jobStyle(id) {
-  return { colour: seriesColour(id), dash: DASHES[Math.floor((id - 1) / PALETTE) % DASHES.length] };
+/** A job's colour follows from its id alone, so that it keeps it everywhere; of several with one colour the later are dashed. */
+export function jobStyles(ids) {
+  const shared = new Map();
+  const styles = new Map();
+  for (const id of [...ids].sort((a, b) => a - b)) {
+    const colour = seriesColour(id);
+    const before = shared.get(colour) ?? 0;
+    shared.set(colour, before + 1);
+    styles.set(id, { colour, dash: DASHES[before % DASHES.length] });
+  }
+  return styles;
 }

@@ -2,7 +2,6 @@
 // The curves of the compared jobs: each metric is fetched when its chart is first looked at, and running jobs keep growing.
 
 import { Scale } from "../charts/axis.js";
-import { jobStyle } from "../charts/colours.js";
 import { SeriesSet } from "../charts/series.js";
 import { fetchJson } from "../job/request.js";
 
@@ -15,12 +14,13 @@ const MEASURED = /^(val|test)_/;
 export class Curves {
   /**
    * @param {object[]} jobs the page's facts of each job
+   * @param {Map<number, {colour: string, dash: string}>} styles by id
    * @param {string} url of compare-data
    * @param {{onPoints: (metrics: string[]) => void, onTrouble: (text: string) => void}} listeners
    */
-  constructor(jobs, url, listeners) {
+  constructor(jobs, styles, url, listeners) {
     Object.assign(this, { url, listeners });
-    this.jobs = new Map(jobs.map((job) => [job.id, { ...job, ...jobStyle(job.id), set: new SeriesSet(), scale: scaleOf(job) }]));
+    this.jobs = new Map(jobs.map((job) => [job.id, { ...job, ...styles.get(job.id), set: new SeriesSet(), scale: scaleOf(job) }]));
     /** @type {Map<string, "loading" | "loaded">} */
     this.metrics = new Map();
     this.waiting = [];

@@ -3,6 +3,7 @@
 
 import { badge, connect } from "../socket.js";
 import { Chart } from "../charts/chart.js";
+import { jobStyles } from "../charts/colours.js";
 import { View } from "../charts/view.js";
 import { pageData } from "../job/request.js";
 import { ENDED } from "../job/strip.js";
@@ -19,6 +20,7 @@ const page = /** @type {HTMLElement} */ (document.querySelector(".compare"));
 const part = (selector) => /** @type {HTMLElement} */ (page.querySelector(selector));
 const facts = pageData("compare-jobs");
 const ids = facts.map((job) => job.id);
+const styles = jobStyles(ids);
 
 function goTo(chosen) {
   const query = new URLSearchParams(location.search);
@@ -27,14 +29,14 @@ function goTo(chosen) {
 }
 
 new Picker(part(".picker"), new Set(ids), (id) => goTo([...ids, id]));
-fillSwatches(page);
+fillSwatches(page, styles);
 if (ids.length) start();
 
 function start() {
   const view = new View(fromAddress());
   const charts = [];
   let known = "";
-  const curves = new Curves(facts, page.dataset.curves, {
+  const curves = new Curves(facts, styles, page.dataset.curves, {
     onPoints: (metrics) => {
       page.dataset.loaded = "true";
       const extent = String(curves.extent(view.axis, view.hidden));
@@ -47,7 +49,7 @@ function start() {
     const element = part(`[data-chart="${panel.key}"]`);
     charts.push(new Chart(element, panel, view, source(curves, panel, view)));
   }
-  const results = new Results(part("#results"), () => `${page.dataset.table}${location.search}`, () => fillSwatches(page));
+  const results = new Results(part("#results"), () => `${page.dataset.table}${location.search}`, () => fillSwatches(page, styles));
   bindControls(view, results);
   bindZoom(view, curves);
   listen(view, curves, results);

@@ -2,15 +2,14 @@
 // The panel of compared jobs: hide, isolate, point out, remove.
 
 import { swatch } from "../charts/legend.js";
-import { jobStyle } from "../charts/colours.js";
 import { keyOf } from "./curves.js";
 
 const POINTED = 60;
 
 /** Draws every job's piece of line where the page left a place for it. */
-export function fillSwatches(root) {
+export function fillSwatches(root, styles) {
   for (const place of root.querySelectorAll("[data-swatch]:empty")) {
-    const { colour, dash } = jobStyle(Number(place.dataset.swatch));
+    const { colour, dash } = styles.get(Number(place.dataset.swatch));
     place.append(swatch(colour, dash));
   }
 }
