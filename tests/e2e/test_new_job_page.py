@@ -187,3 +187,38 @@ def test_everybody_can_use_it(new: Page, theme: str) -> None:
 def test_nothing_sticks_out_at_any_width(new: Page, width: int) -> None:
     new.set_viewport_size({"width": width, "height": 800})
     assert new.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_settings_come_and_go_with_what_they_belong_to(new: Page) -> None:
+    every, final = new.get_by_label("Falls every"), new.get_by_label("Final part")
+    expect(every).to_be_hidden()
+    new.locator("[name='training.schedule.kind']").select_option("step")
+    expect(every).to_be_visible()
+    expect(final).to_be_hidden()
+    expect(new.locator("[data-errors='training.schedule.every_steps']")).to_contain_text("Is required")
+    new.locator("[name='training.schedule.kind']").select_option("cosine")
+    expect(final).to_be_visible()
+    expect(new.locator("#summary")).to_contain_text("Can start now")
+
+
+def test_a_regression_has_no_use_for_class_weights_and_no_accuracy(new: Page) -> None:
+    new.locator(".training details > summary", has_text="Advanced").click()
+    weights = new.get_by_label("Class weights")
+    expect(weights).to_be_enabled()
+    new.get_by_role("radio", name="Diabetes", exact=True).check()
+    expect(weights).to_be_disabled()
+    option = new.locator("[name='training.early_stopping.metric'] option[value=val_accuracy]")
+    expect(option).to_be_disabled()
+    new.get_by_role("radio", name="Wine", exact=True).check()
+    expect(weights).to_be_enabled()
+    expect(option).to_be_enabled()
+
+
+def test_every_kind_of_job_is_offered_and_says_what_it_needs(new: Page) -> None:
+    new.locator(".radios label", has_text="Evaluate").click()
+    expect(new.locator("[data-errors='resume.job']")).to_contain_text("needs the weights of a checkpoint")
+    expect(new.locator(".recent:visible")).to_contain_text("No job of this team has left a checkpoint yet")
+    expect(new.get_by_label("Optimizer")).to_be_hidden()
+    expect(new.get_by_label("Name", exact=True)).to_have_value("evaluate mlp on digits, mirrored x2")
+    new.locator(".radios label", has_text="Train").click()
+    expect(new.get_by_label("Optimizer")).to_be_visible()
