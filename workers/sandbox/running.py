@@ -22,6 +22,7 @@ from workers.sandbox.confinement import BESIDE_US, LIMITS, ROOT, Limits, command
 TEMPORARY_BYTES = 2**28
 """Of what a process beside us may write; others have a file system of their own, of this size."""
 ANSWER_FD = "LOCKSTEP_ANSWER_FD"
+LOOK_SECONDS = 0.05
 
 
 class Outcome(NamedTuple):
@@ -130,13 +131,18 @@ def _drain(pipes: list[_Pipe], deadline: float, over: Callable[[], bool], stop: 
     with selectors.DefaultSelector() as selector:
         for pipe in pipes:
             selector.register(pipe.fd, selectors.EVENT_READ, pipe)
+        looked = 0.0
         while time.monotonic() < deadline:
-            ready = selector.select(0.05)
+            ready = selector.select(LOOK_SECONDS)
             for key, _ in ready:
                 if not key.data.take():
                     selector.unregister(key.fd)
-            if (over() and not ready) or stop():
+            if over() and not ready:
                 return True
+            if time.monotonic() - looked > LOOK_SECONDS:
+                if stop():
+                    return True
+                looked = time.monotonic()
     return over()
 
 

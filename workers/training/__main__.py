@@ -11,10 +11,9 @@ import argparse
 import shutil
 import signal
 import sys
+import threading
 import time
 from pathlib import Path
-from types import FrameType
-from typing import NoReturn
 
 from workers.contract.document import read
 from workers.contract.kinds import PREDICTIONS, lacks_weights
@@ -69,7 +68,6 @@ def main(arguments: list[str] | None = None) -> int:
         return _say(2, str(error))
     except OSError as error:
         return _say(2, f"{chosen.out} cannot be written: {error.strerror}")
-    signal.signal(signal.SIGTERM, _interrupt)
     return _run(spec, Gang(chosen.out, spec, processes, HOST, GRACE_SECONDS, resume=resume), followed, chosen.out)
 
 
@@ -106,17 +104,18 @@ def _prepare(out: Path, resume: Path | None, *, overwrite: bool) -> Followed:
 def _run(spec: JobSpec, gang: Gang, followed: Followed, out: Path) -> int:
     began = time.monotonic()
     failed: ProcessExit | None = None
+    # Asked for by a flag: an exception may be raised where Python can only ignore it (a finalizer), and be lost.
+    interrupted = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: interrupted.set())
     try:
         gang.start()
-        while gang.running and failed is None:
+        while gang.running and failed is None and not interrupted.is_set():
             ends = [end for end in gang.poll(timeout=0.05) if not end.succeeded]
             followed.look()
             failed = next((end for end in ends if not _outlived(end, gang, followed)), None)
         gang.stop()
         followed.look()
-    except KeyboardInterrupt:
-        gang.stop()
-        return _say(130, "interrupted; every process has ended")
     except BrokenPipeError:
         gang.stop()
         return _say(1, "nobody reads the events any more; every process has ended")
@@ -125,6 +124,8 @@ def _run(spec: JobSpec, gang: Gang, followed: Followed, out: Path) -> int:
         return _say(1, f"the processes could not be started: {error}")
     finally:
         followed.close()
+    if interrupted.is_set() and followed.finished is None:
+        return _say(130, "interrupted; every process has ended")
     if failed is None and (out / PAUSED).exists():
         newest = next(iter(checkpoints.among(out / checkpoints.FOLDER)))
         return _say(3, f"{spec.name}: paused; go on with --resume {newest}")
@@ -164,10 +165,6 @@ def _explain(failed: ProcessExit | None, followed: Followed, out: Path) -> int:
         cause = f"{failed.name} ended with code {failed.code}"
     tail = log_tail(out, culprit) if culprit else ""
     return _say(1, f"failed in {culprit or 'the gang'}: {cause}", *([f"the end of its log:\n{tail}"] if tail else []))
-
-
-def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
-    raise KeyboardInterrupt
 
 
 def _say(code: int, *lines: str) -> int:

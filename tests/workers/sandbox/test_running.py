@@ -19,7 +19,7 @@ from workers.sandbox.confinement import Limits
 from workers.sandbox.running import Outcome, run
 
 SHORT = Limits(memory_bytes=2**30, cpu_seconds=2, wall_seconds=60)
-ENOUGH = Limits(memory_bytes=2**30, cpu_seconds=60, wall_seconds=120)
+ENOUGH = Limits(memory_bytes=2**28, cpu_seconds=60, wall_seconds=120)
 """For what another limit is to end, however busy the machine is."""
 
 

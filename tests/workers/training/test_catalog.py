@@ -66,8 +66,8 @@ def test_it_has_the_defaults_of_the_seed_example() -> None:
 
 
 def test_it_refuses_dropout_of_another_length_than_units() -> None:
-    problems = refused(model={"name": "mlp", "options": {"units": [10, 10, 10]}})
-    assert "2 values for 3 layers" in problems["model.options.dropout"]
+    problems = refused(model={"name": "mlp", "options": {"units": [10, 10, 10], "dropout": [0.4, 0.3]}})
+    assert "has 2 values and units 3" in problems["model.options.dropout"]
 
 
 @pytest.mark.parametrize("value", [0, 65, True, "two", [], [1, 1], [-1], [0.5], None])
