@@ -23,6 +23,7 @@ from workers.contract.events import ReplicaInfo
 from workers.contract.spec import JobSpec
 from workers.training.distribution import Distribution
 from workers.training.evaluation import Evaluator
+from workers.training.mesh.boundaries import ends_of, laid_out
 from workers.training.mesh.layouts import WHOLE, Split, splits_of
 from workers.training.mesh.steps import MeshedEvaluator, MeshedPredictor, MeshedSteps
 from workers.training.objective import Objective
@@ -185,6 +186,28 @@ class Meshed(Distribution):
             else dtensor.relayout(weight, dtensor.Layout.replicated(self.mesh, len(weight.shape)))
             for weight, split in zip(weights, self.splits, strict=True)
         ]
+
+    def laid_out(self, model: Any) -> contextlib.AbstractContextManager[None]:
+        """The model's layers take and give what boundaries.py says. To be entered inside a tf.function."""
+        if self.mesh.dim_size(MODEL) == 1:
+            return contextlib.nullcontext()
+        splits = dict(zip(map(id, model.trainable_variables), self.splits, strict=True))
+        return laid_out(ends_of(model, splits), self._laid)
+
+    def _laid(self, value: Any, axis: int | None) -> Any:
+        """A tensor with its examples shared by the rows, and one other axis split over the columns; or as it is."""
+        import tensorflow as tf
+        from tensorflow.experimental import dtensor
+
+        if not tf.is_tensor(value) or not value.shape.rank:
+            return value
+        rank: int = value.shape.rank
+        specs = [BATCH, *[dtensor.UNSHARDED] * (rank - 1)]
+        if axis is not None:
+            specs[axis] = MODEL
+        if any(size and size % self.mesh.dim_size(spec) for size, spec in zip(value.shape, specs) if spec in (BATCH, MODEL)):
+            return value
+        return dtensor.relayout(value, dtensor.Layout(specs, self.mesh))
 
     def _place_of(self, number: int, shape: Sequence[int], specs: Sequence[str]) -> tuple[slice, ...]:
         """The part of a whole array that a device, by its number in the mesh, holds."""
