@@ -135,6 +135,31 @@ def test_it_trains_embeddings_and_attention_as_one_device_does(mesh: dict[str, A
     assert mesh["distance"] < 1e-5
 
 
+@pytest.fixture(scope="module")
+def by_optimizer() -> dict[str, float]:
+    """How far each model and optimizer ends on a mesh from where it ends on one device."""
+    return run_script("mesh_optimizers.py")
+
+
+@pytest.mark.tensorflow
+@pytest.mark.parametrize("shape", ["1x2", "2x2"])
+@pytest.mark.parametrize("optimizer", ["momentum", "rmsprop", "adam", "adamw"])
+def test_it_trains_a_language_model_with_every_optimizer(
+    optimizer: str, shape: str, by_optimizer: dict[str, float]
+) -> None:
+    # The biases of keys have no gradient but rounding, and Adam makes steps of 1e-3 of what is not far below 1e-7.
+    most = 1e-4 if optimizer.startswith("adam") else 1e-6
+    assert by_optimizer[f"transformer_lm {optimizer} {shape}"] < most
+
+
+@pytest.mark.tensorflow
+@pytest.mark.parametrize("optimizer", ["rmsprop", "adam"])
+def test_it_trains_embeddings_side_by_side_with_optimizers_that_keep_squares(
+    optimizer: str, by_optimizer: dict[str, float]
+) -> None:
+    assert by_optimizer[f"wide_and_deep {optimizer} 2x2"] < 1e-6
+
+
 @pytest.mark.tensorflow
 def test_it_splits_each_weight_by_its_layer(mesh: dict[str, Any]) -> None:
     whole, split = "unsharded", "model"

@@ -195,7 +195,7 @@ class Meshed(Distribution):
         return laid_out(ends_of(model, splits), self._laid)
 
     def _laid(self, value: Any, axis: int | None) -> Any:
-        """A tensor with its examples shared by the rows, and one other axis split over the columns; or as it is."""
+        """A tensor, its examples shared by the rows and another axis split over the columns; as it is if uneven."""
         import tensorflow as tf
         from tensorflow.experimental import dtensor
 
@@ -205,9 +205,10 @@ class Meshed(Distribution):
         specs = [BATCH, *[dtensor.UNSHARDED] * (rank - 1)]
         if axis is not None:
             specs[axis] = MODEL
-        if any(size and size % self.mesh.dim_size(spec) for size, spec in zip(value.shape, specs) if spec in (BATCH, MODEL)):
-            return value
-        return dtensor.relayout(value, dtensor.Layout(specs, self.mesh))
+        layout = dtensor.Layout(specs, self.mesh)
+        parts = [layout.num_shards(axis) for axis in range(rank)]
+        even = all(not (size or 0) % part for size, part in zip(value.shape, parts, strict=True))
+        return dtensor.relayout(value, layout) if even else value
 
     def _place_of(self, number: int, shape: Sequence[int], specs: Sequence[str]) -> tuple[slice, ...]:
         """The part of a whole array that a device, by its number in the mesh, holds."""
