@@ -211,5 +211,24 @@ def test_it_names_a_weight_that_no_plugin_told_of(mesh: dict[str, Any]) -> None:
     said = (
         "/kernel of (5, 7): neither 7 nor 5 is a multiple of 2; choose another mesh.model, or change the model's sizes."
     )
-    assert mesh["refused"].startswith("The mesh cannot split odd/")
-    assert mesh["refused"].endswith(said)
+    assert mesh["refused"]["split"].startswith("The mesh cannot split odd/")
+    assert mesh["refused"]["split"].endswith(said)
+
+
+@pytest.mark.tensorflow
+@pytest.mark.parametrize(
+    ("layer", "named"),
+    [
+        ("loop", "(GRU); make the layer with unroll=True, or"),
+        ("dilated", "wide (Conv2D);"),
+        ("depthwise", "cheap (SeparableConv2D): DTensor has no layout"),
+    ],
+)
+def test_it_names_a_layer_that_dtensor_cannot_compile(layer: str, named: str, mesh: dict[str, Any]) -> None:
+    assert named in mesh["refused"][layer]
+    assert "use mirrored or multi_worker_mirrored." in mesh["refused"][layer]
+
+
+@pytest.mark.tensorflow
+def test_it_takes_a_loop_that_is_written_out(mesh: dict[str, Any]) -> None:
+    assert mesh["refused"]["unrolled"] is None
