@@ -18,6 +18,7 @@ from workers.contract.spec import parse
 from workers.training import data, devices
 from workers.training.distribution import connect
 from workers.training.here import place_here
+from workers.training.mesh.boundaries import Ends, ends_of
 from workers.training.mesh.layouts import MeshError, check_gradients, check_layers, splits_of
 from workers.training.objective import objective_of
 from workers.training.optimizers import build_optimizer
@@ -116,6 +117,18 @@ def refusals():
     }
 
 
+def ends(model):
+    """Which axis is split in what each kind of layer takes and gives."""
+    splits = dict(zip(map(id, model.trainable_variables), splits_of(model, 2), strict=True))
+    return {layer.name: tuple(found) for layer, found in ends_of(model, splits) if found != Ends()}
+
+
+def frozen():
+    model = build()
+    model.trainable = False
+    return model
+
+
 model, optimizer = meshed()
 expected = by_hand()
 slots = [variable for variable in optimizer.variables if variable.name.endswith("_momentum")]
@@ -132,4 +145,9 @@ answer = {
     "read": bool((mesh.read_whole(mesh.weights[0]) == value).all()),
     "replicas": [info.model_dump() for info in mesh.replica_info(place)],
 }
-print(json.dumps(answer | {"dropout": kept_by_dropout(), "refused": refusals()}), flush=True)
+print(
+    json.dumps(
+        answer | {"dropout": kept_by_dropout(), "refused": refusals(), "ends": ends(model), "frozen": ends(frozen())}
+    ),
+    flush=True,
+)

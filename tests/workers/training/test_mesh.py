@@ -183,6 +183,25 @@ def test_it_splits_each_weight_by_its_layer(mesh: dict[str, Any]) -> None:
 
 
 @pytest.mark.tensorflow
+def test_it_says_how_what_split_layers_take_and_give_is_split(mesh: dict[str, Any]) -> None:
+    last, heads = -1, 2
+    assert mesh["ends"] == {
+        "embedding": [None, last],
+        "query": [None, heads],
+        "key": [None, heads],
+        "value": [None, heads],
+        "attention_output": [heads, None],
+        "dense": [None, last],
+        "dense_1": [None, last],
+    }
+
+
+@pytest.mark.tensorflow
+def test_it_splits_nothing_of_a_layer_that_is_not_trained(mesh: dict[str, Any]) -> None:
+    assert mesh["frozen"] == {}
+
+
+@pytest.mark.tensorflow
 def test_it_keeps_slots_beside_their_weights_and_half_of_all_bytes_on_a_device(mesh: dict[str, Any]) -> None:
     assert mesh["slots"]
     assert len(set(mesh["bytes"])) == 1

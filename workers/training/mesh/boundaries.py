@@ -14,7 +14,7 @@ import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from workers.training.mesh.layouts import Split
+from workers.training.mesh.layouts import WHOLE, Split
 
 HEADS = 2
 """Axis of the heads in queries, keys, values, and what attention makes of them."""
@@ -28,15 +28,17 @@ class Ends(NamedTuple):
 
 
 def ends_of(model: Any, splits: Mapping[int, Split]) -> list[tuple[Any, Ends]]:
-    """The ends of each layer that has weights of its own; `splits` are those of the weights by their ids."""
+    """The ends of each layer that has weights of its own; `splits` are those of the trained ones by their ids."""
     import keras
 
     found: dict[int, tuple[Any, Ends]] = {}
     for layer in model._flatten_layers():
         if isinstance(layer, keras.layers.MultiHeadAttention):
+            # Before the layers that it is made of.
             makers = (layer.query_dense, layer.key_dense, layer.value_dense)
-            found |= {id(maker): (maker, Ends(given=HEADS)) for maker in makers}
-            found[id(layer.output_dense)] = layer.output_dense, Ends(taken=HEADS)
+            found |= {id(maker): (maker, _if_split(maker, splits, Ends(given=HEADS))) for maker in makers}
+            out = layer.output_dense
+            found[id(out)] = out, _if_split(out, splits, Ends(taken=HEADS))
         elif layer._trainable_variables and id(layer) not in found:
             found[id(layer)] = layer, _of_layer(layer, splits)
     return list(found.values())
@@ -48,11 +50,17 @@ def _of_layer(layer: Any, splits: Mapping[int, Split]) -> Ends:
 
     if not isinstance(layer, keras.layers.Dense | keras.layers.Embedding):
         return Ends()
-    weight = layer.trainable_variables[0]
-    if splits[id(weight)].axis == len(weight.shape) - 1:
+    weight = layer._trainable_variables[0]
+    split = splits.get(id(weight), WHOLE)
+    if split.axis == len(weight.shape) - 1:
         return Ends(given=-1)
     # Rows of an embedding are taken by their numbers.
-    return Ends() if isinstance(layer, keras.layers.Embedding) else Ends(taken=-1)
+    return Ends() if isinstance(layer, keras.layers.Embedding) else _if_split(layer, splits, Ends(taken=-1))
+
+
+def _if_split(layer: Any, splits: Mapping[int, Split], ends: Ends) -> Ends:
+    """Weights that are not trained are whole on every device."""
+    return ends if splits.get(id(layer.kernel), WHOLE).axis is not None else Ends()
 
 
 @contextlib.contextmanager
