@@ -90,3 +90,13 @@ def test_it_refuses_two_optimizers_where_workers_step_each_on_their_own() -> Non
 def test_it_refuses_on_a_mesh_what_has_no_layout_there(model: str, kind: str) -> None:
     problems = refused({}, kind=kind, model={"name": model}, strategy={"name": "model_parallel"})
     assert f"cannot {kind} {model}" in problems["strategy.name"]
+
+
+def test_it_refuses_on_a_mesh_to_train_depthwise_layers_of_a_file() -> None:
+    layer = {"name": "cheap", "kind": "SeparableConv2D", "shape": "6 x 6 x 4", "parameters": 20}
+    facts = {"inputs": [8, 8, 1], "outputs": 10, "parameters": 20, "trainable": 20, "bytes": 80, "layers": [layer]}
+    model = {"name": "keras_file", "options": {"file": "net.keras", "facts": facts}}
+    problems = refused({}, model=model, strategy={"name": "model_parallel"})
+    said = "cannot train the model's layer cheap (SeparableConv2D): DTensor has no layout for its gradient"
+    assert said in problems["strategy.name"]
+    assert parse(seed_with(kind="predict", model=model, strategy={"name": "model_parallel"}, training=SMALL))

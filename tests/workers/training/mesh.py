@@ -18,7 +18,8 @@ from workers.contract.spec import parse
 from workers.training import data, devices
 from workers.training.distribution import connect
 from workers.training.here import place_here
-from workers.training.mesh.layouts import MeshError, splits_of
+from workers.training.mesh.boundaries import Ends, ends_of
+from workers.training.mesh.layouts import MeshError, check_gradients, check_layers, splits_of
 from workers.training.objective import objective_of
 from workers.training.optimizers import build_optimizer
 from workers.training.steps import Hints
@@ -94,13 +95,38 @@ def kept_by_dropout():
     return {"rows": bool((rows[0] == rows[2]).all()), "columns": bool((rows[0] == rows[1]).all())}
 
 
-def refused():
-    """What is said of a model that the mesh cannot split."""
+def refused(check, *layers):
+    """What is said of a model that the mesh cannot split, compute or train."""
     try:
-        splits_of(keras.Sequential([keras.Input((5,)), keras.layers.Dense(7)], name="odd"), 2)
+        check(keras.Sequential(layers, name="odd"))
     except MeshError as error:
         return str(error)
     return None
+
+
+def refusals():
+    pictures = keras.Input((8, 8, 2))
+    return {
+        "split": refused(lambda model: splits_of(model, 2), keras.Input((5,)), keras.layers.Dense(7)),
+        "loop": refused(
+            check_layers, keras.Input((5, 2)), keras.layers.Bidirectional(keras.layers.GRU(4), name="both")
+        ),
+        "unrolled": refused(check_layers, keras.Input((5, 2)), keras.layers.LSTM(4, unroll=True)),
+        "dilated": refused(check_layers, pictures, keras.layers.Conv2D(2, 3, dilation_rate=2, name="wide")),
+        "depthwise": refused(check_gradients, pictures, keras.layers.SeparableConv2D(2, 3, name="cheap")),
+    }
+
+
+def ends(model):
+    """Which axis is split in what each kind of layer takes and gives."""
+    splits = dict(zip(map(id, model.trainable_variables), splits_of(model, 2), strict=True))
+    return {layer.name: tuple(found) for layer, found in ends_of(model, splits) if found != Ends()}
+
+
+def frozen():
+    model = build()
+    model.trainable = False
+    return model
 
 
 model, optimizer = meshed()
@@ -119,4 +145,9 @@ answer = {
     "read": bool((mesh.read_whole(mesh.weights[0]) == value).all()),
     "replicas": [info.model_dump() for info in mesh.replica_info(place)],
 }
-print(json.dumps(answer | {"dropout": kept_by_dropout(), "refused": refused()}), flush=True)
+print(
+    json.dumps(
+        answer | {"dropout": kept_by_dropout(), "refused": refusals(), "ends": ends(model), "frozen": ends(frozen())}
+    ),
+    flush=True,
+)

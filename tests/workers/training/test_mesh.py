@@ -135,6 +135,31 @@ def test_it_trains_embeddings_and_attention_as_one_device_does(mesh: dict[str, A
     assert mesh["distance"] < 1e-5
 
 
+@pytest.fixture(scope="module")
+def by_optimizer() -> dict[str, float]:
+    """How far each model and optimizer ends on a mesh from where it ends on one device."""
+    return run_script("mesh_optimizers.py")
+
+
+@pytest.mark.tensorflow
+@pytest.mark.parametrize("shape", ["1x2", "2x2"])
+@pytest.mark.parametrize("optimizer", ["momentum", "rmsprop", "adam", "adamw"])
+def test_it_trains_a_language_model_with_every_optimizer(
+    optimizer: str, shape: str, by_optimizer: dict[str, float]
+) -> None:
+    # The biases of keys have no gradient but rounding, and Adam makes steps of 1e-3 of what is not far below 1e-7.
+    most = 1e-4 if optimizer.startswith("adam") else 1e-6
+    assert by_optimizer[f"transformer_lm {optimizer} {shape}"] < most
+
+
+@pytest.mark.tensorflow
+@pytest.mark.parametrize("optimizer", ["rmsprop", "adam"])
+def test_it_trains_embeddings_side_by_side_with_optimizers_that_keep_squares(
+    optimizer: str, by_optimizer: dict[str, float]
+) -> None:
+    assert by_optimizer[f"wide_and_deep {optimizer} 2x2"] < 1e-6
+
+
 @pytest.mark.tensorflow
 def test_it_splits_each_weight_by_its_layer(mesh: dict[str, Any]) -> None:
     whole, split = "unsharded", "model"
@@ -155,6 +180,25 @@ def test_it_splits_each_weight_by_its_layer(mesh: dict[str, Any]) -> None:
         "dense_1/kernel": [whole, split],
         "dense_1/bias": [split],
     }
+
+
+@pytest.mark.tensorflow
+def test_it_says_how_what_split_layers_take_and_give_is_split(mesh: dict[str, Any]) -> None:
+    last, heads = -1, 2
+    assert mesh["ends"] == {
+        "embedding": [None, last],
+        "query": [None, heads],
+        "key": [None, heads],
+        "value": [None, heads],
+        "attention_output": [heads, None],
+        "dense": [None, last],
+        "dense_1": [None, last],
+    }
+
+
+@pytest.mark.tensorflow
+def test_it_splits_nothing_of_a_layer_that_is_not_trained(mesh: dict[str, Any]) -> None:
+    assert mesh["frozen"] == {}
 
 
 @pytest.mark.tensorflow
@@ -186,5 +230,24 @@ def test_it_names_a_weight_that_no_plugin_told_of(mesh: dict[str, Any]) -> None:
     said = (
         "/kernel of (5, 7): neither 7 nor 5 is a multiple of 2; choose another mesh.model, or change the model's sizes."
     )
-    assert mesh["refused"].startswith("The mesh cannot split odd/")
-    assert mesh["refused"].endswith(said)
+    assert mesh["refused"]["split"].startswith("The mesh cannot split odd/")
+    assert mesh["refused"]["split"].endswith(said)
+
+
+@pytest.mark.tensorflow
+@pytest.mark.parametrize(
+    ("layer", "named"),
+    [
+        ("loop", "(GRU); make the layer with unroll=True, or"),
+        ("dilated", "wide (Conv2D);"),
+        ("depthwise", "cheap (SeparableConv2D): DTensor has no layout"),
+    ],
+)
+def test_it_names_a_layer_that_dtensor_cannot_compile(layer: str, named: str, mesh: dict[str, Any]) -> None:
+    assert named in mesh["refused"][layer]
+    assert "use mirrored or multi_worker_mirrored." in mesh["refused"][layer]
+
+
+@pytest.mark.tensorflow
+def test_it_takes_a_loop_that_is_written_out(mesh: dict[str, Any]) -> None:
+    assert mesh["refused"]["unrolled"] is None

@@ -16,10 +16,11 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from workers.training.devices import DeviceError
+from workers.training.strategies.model_parallel import DEPTHWISE
 
 
 class MeshError(DeviceError):
-    """A weight that the mesh cannot split; the message is one sentence that ends with what to do."""
+    """A weight or a layer that the mesh cannot hold; the message is one sentence that ends with what to do."""
 
 
 class Split(NamedTuple):
@@ -45,6 +46,38 @@ def splits_of(model: Any, parts: int) -> list[Split]:
         own = [variable for variable in layer._trainable_variables if id(variable) not in found]
         found |= {id(variable): split for variable, split in _of_layer(layer, own, parts)}
     return [found.get(id(variable), WHOLE) for variable in model.trainable_variables]
+
+
+def check_layers(model: Any) -> None:
+    """Raises MeshError for a layer whose operations DTensor cannot compile: loops end the process without a word."""
+    import keras
+
+    for layer in model._flatten_layers():
+        if isinstance(layer, keras.layers.RNN) and not layer.unroll:
+            raise MeshError(
+                f"A mesh cannot compute the loop of {layer.path} ({type(layer).__name__}); "
+                "make the layer with unroll=True, or use mirrored or multi_worker_mirrored."
+            )
+        if any(rate > 1 for rate in _dilations(layer)):
+            raise MeshError(
+                f"A mesh cannot compute the dilated convolution of {layer.path} ({type(layer).__name__}); "
+                "use mirrored or multi_worker_mirrored."
+            )
+
+
+def check_gradients(model: Any) -> None:
+    """Raises MeshError for a layer that DTensor can compute but not train."""
+    for layer in model._flatten_layers():
+        if any(kind.__name__ in DEPTHWISE for kind in type(layer).__mro__):
+            raise MeshError(
+                f"A mesh cannot train {layer.path} ({type(layer).__name__}): DTensor has no layout for the gradient of "
+                "a depthwise convolution; use mirrored or multi_worker_mirrored."
+            )
+
+
+def _dilations(layer: Any) -> tuple[int, ...]:
+    rate = getattr(layer, "dilation_rate", 1)
+    return (rate,) if isinstance(rate, int) else tuple(rate)
 
 
 def first_that_divides(sizes: Sequence[int], axes: Sequence[int], parts: int) -> int | None:

@@ -23,7 +23,8 @@ from workers.contract.events import ReplicaInfo
 from workers.contract.spec import JobSpec
 from workers.training.distribution import Distribution
 from workers.training.evaluation import Evaluator
-from workers.training.mesh.layouts import WHOLE, Split, splits_of
+from workers.training.mesh.boundaries import ends_of, laid_out
+from workers.training.mesh.layouts import WHOLE, Split, check_gradients, check_layers, splits_of
 from workers.training.mesh.steps import MeshedEvaluator, MeshedPredictor, MeshedSteps
 from workers.training.objective import Objective
 
@@ -54,6 +55,7 @@ class Meshed(Distribution):
 
     def optimizer(self, model: Any, make: Callable[[], Any]) -> Any:
         """Puts the model's variables on the mesh; the optimizer's own are split like the weights they belong to."""
+        check_layers(model)
         self.splits = splits_of(model, self.mesh.dim_size(MODEL))
         with self._on_mesh() as layout_next:
             self.weights = [
@@ -67,6 +69,7 @@ class Meshed(Distribution):
         return optimizer
 
     def steps(self, model: Any, optimizer: Any, objective: Objective, spec: JobSpec) -> MeshedSteps:
+        check_gradients(model)
         return MeshedSteps(self, model, optimizer, objective, spec)
 
     def evaluator(self, model: Any, objective: Objective, **arguments: Any) -> Evaluator:
@@ -185,6 +188,29 @@ class Meshed(Distribution):
             else dtensor.relayout(weight, dtensor.Layout.replicated(self.mesh, len(weight.shape)))
             for weight, split in zip(weights, self.splits, strict=True)
         ]
+
+    def laid_out(self, model: Any) -> contextlib.AbstractContextManager[None]:
+        """The model's layers take and give what boundaries.py says. To be entered inside a tf.function."""
+        if self.mesh.dim_size(MODEL) == 1:
+            return contextlib.nullcontext()
+        splits = dict(zip(map(id, model.trainable_variables), self.splits, strict=True))
+        return laid_out(ends_of(model, splits), self._laid)
+
+    def _laid(self, value: Any, axis: int | None) -> Any:
+        """A tensor, its examples shared by the rows and another axis split over the columns; as it is if uneven."""
+        import tensorflow as tf
+        from tensorflow.experimental import dtensor
+
+        if not tf.is_tensor(value) or not value.shape.rank:
+            return value
+        rank: int = value.shape.rank
+        specs = [BATCH, *[dtensor.UNSHARDED] * (rank - 1)]
+        if axis is not None:
+            specs[axis] = MODEL
+        layout = dtensor.Layout(specs, self.mesh)
+        parts = [layout.num_shards(axis) for axis in range(rank)]
+        even = all(not (size or 0) % part for size, part in zip(value.shape, parts, strict=True))
+        return dtensor.relayout(value, layout) if even else value
 
     def _place_of(self, number: int, shape: Sequence[int], specs: Sequence[str]) -> tuple[slice, ...]:
         """The part of a whole array that a device, by its number in the mesh, holds."""

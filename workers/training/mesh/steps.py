@@ -165,7 +165,8 @@ def _step(mesh: Meshed, model: Any, optimizer: Any, objective: Objective, spec: 
 def _outputs(mesh: Meshed, model: Any, features: Any, weights: list[Any], *, training: bool) -> tuple[Any, list[Any]]:
     """The model's outputs with its variables as the mesh has them, and what its statistics are afterwards."""
     statistics = [variable.value.read_value() for variable in mesh.statistics]
-    outputs, after = model.stateless_call(mesh.for_use(weights), statistics, features, training=training)
+    with mesh.laid_out(model):
+        outputs, after = model.stateless_call(mesh.for_use(weights), statistics, features, training=training)
     return outputs, list(after)
 
 

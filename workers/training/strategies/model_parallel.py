@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
@@ -12,6 +12,7 @@ from workers.contract.assignment import Place
 from workers.contract.base import Options as _Options
 from workers.contract.base import Strict
 from workers.contract.layout import Layout, ProcessShape
+from workers.contract.library import LayerFacts
 from workers.contract.problems import Problem
 from workers.contract.spec import Training
 from workers.training.devices import logical_devices
@@ -30,6 +31,8 @@ in_memory_only = one_loss_only = True
 """Its steps take examples from data that lies on the devices."""
 on_mesh = True
 """Not every operation of TensorFlow has a layout there; models say which kinds of job they cannot do."""
+DEPTHWISE = ("DepthwiseConv1D", "DepthwiseConv2D", "SeparableConv1D", "SeparableConv2D")
+"""Layers that DTensor of TensorFlow 2.21 computes and cannot train."""
 
 
 class Mesh(Strict):
@@ -114,6 +117,17 @@ def check_kernels(options: Options, kernels: Mapping[str, tuple[int, ...]]) -> l
             message = f"cannot split the kernel of {name}: {words} a multiple of {columns}"
             return [Problem("mesh.model", message, columns, f"Nearest that can: {_nearest(columns, kernels)}")]
     return []
+
+
+def check_layers(layers: Iterable[LayerFacts], kind: str) -> list[Problem]:
+    """What can be told of them from outside; see also workers/training/mesh/layouts.py."""
+    found = [layer for layer in layers if layer.kind in DEPTHWISE and kind == "train"]
+    if not found:
+        return []
+    message = (
+        f"cannot train the model's layer {found[0].name} ({found[0].kind}): DTensor has no layout for its gradient"
+    )
+    return [Problem("name", message, "model_parallel", "Use mirrored or multi_worker_mirrored")]
 
 
 def check_training(options: Options, training: Training) -> list[Problem]:
