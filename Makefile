@@ -16,7 +16,7 @@ demo: $(VENV)/.demo ## run everything on this machine, with a first job (PORT=80
 
 test: $(VENV)/.dev ## all tests, the browser's included
 	@.ci/system-packages
-	@$(BIN)/python -m pytest -n 2 --dist loadscope --no-loadscope-reorder
+	@$(BIN)/python -m pytest -n 2 --dist loadscope
 
 check: $(VENV)/.dev ## lint, format, types, templates
 	@$(BIN)/ruff check .

@@ -17,16 +17,6 @@ from tests.waiting import wait_for
 from webapp.teams.models import Membership, Role, Team, User
 
 __all__ = ["RedisServer", "wait_for"]
-SLOW = ("tensorflow", "e2e", "browser")
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Slow modules first: what is begun last is what one of two processes waits for."""
-    first: dict[Path, int] = {}
-    for item in items:
-        place = next((place for place, mark in enumerate(SLOW) if item.get_closest_marker(mark)), len(SLOW))
-        first[item.path] = min(place, first.get(item.path, place))
-    items.sort(key=lambda item: first[item.path])
 
 
 class RedisServer:
