@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final, get_args
 
 from pydantic import BaseModel
@@ -36,8 +36,6 @@ HEEDED = ("global_batch", "validation_split", "seed", "mixed_precision")
 OPTIMIZER = "training.optimizer"
 NOT_IN_FORM = ("initial_model",)
 """Training settings for runs by hand: a path on a training host, which no browser can choose."""
-FEWEST_STEPS = 4
-"""Of an epoch, where the batch is not anybody's choice."""
 FACTS = "facts"
 FILES = (FILE, FACTS)
 """Options of plugins that open a file: the choice itself says which, and the library what is in it."""
@@ -117,20 +115,6 @@ def all_fields() -> Iterable[Field]:
     yield from predict_fields()
 
 
-def going_on(job: int, checkpoint: str) -> dict[str, str]:
-    """What is typed to go on from a checkpoint of an earlier job."""
-    return {"resume.job": str(job), "resume.checkpoint": checkpoint[:100]}
-
-
-def put_to_use(typed: Typed, kind: str) -> dict[str, str]:
-    """What is typed to do something else with the weights of the job that `typed` is of than to train on."""
-    use = {"kind": kind, "name": f"{kind} {typed.get('name', '')}".strip()[:120]}
-    entry = catalog.entries("strategy").get(typed.get("strategy.name", ""))
-    if entry is not None and entry.module.layout(entry.options()).asynchronous:
-        use["strategy.name"] = PREFERRED["strategy"]
-    return use
-
-
 def blank() -> dict[str, str]:
     """What stands in the form before anybody typed: every default, and ten epochs."""
     typed = {field.name: field.default for field in all_fields()}
@@ -153,7 +137,7 @@ def typed_from_post(data: Mapping[str, str]) -> dict[str, str]:
 
 def spec_from_form(data: Typed) -> dict[str, Any]:
     """The spec that was typed, as plain JSON types and not yet checked; `workers.contract.spec.parse` does that."""
-    choices = {kind: _choice(kind, data) for kind in FOLDERS}
+    choices = {kind: choice(kind, data) for kind in FOLDERS}
     spec: dict[str, Any] = {"version": VERSION, "name": data.get("name", "").strip()}
     spec["kind"] = kind = data.get("kind") or "train"
     spec |= {kind: choices[kind] for kind in ("dataset", "model", "strategy")}
@@ -185,8 +169,8 @@ def form_from_spec(spec: Mapping[str, Any]) -> dict[str, str]:
     typed["kind"] = str(spec.get("kind") or "train")
     typed["tags"] = ", ".join(str(tag) for tag in spec.get("tags") or ())
     for kind in FOLDERS:
-        choice = _mapping(spec.get(kind))
-        name, options = str(choice.get("name") or ""), _mapping(choice.get("options"))
+        chosen = _mapping(spec.get(kind))
+        name, options = str(chosen.get("name") or ""), _mapping(chosen.get("options"))
         typed[f"{kind}.name"] = f"{name}={options[FILE]}" if options.get(FILE) else name
         typed[f"{kind}.{FACTS}"] = json.dumps(options.get(FACTS)) if options.get(FACTS) else ""
         fields = option_fields(kind, name) if name in catalog.entries(kind) else ()
@@ -218,12 +202,12 @@ def suggest_name(spec: Mapping[str, Any], data: Typed | None = None) -> str:
 
 def dataset_info(data: Typed) -> DatasetInfo | None:
     """What the chosen dataset says of itself; None while its name or options are faulty."""
-    choice = _choice("dataset", data)
-    entry = catalog.entries("dataset").get(choice["name"])
+    chosen = choice("dataset", data)
+    entry = catalog.entries("dataset").get(chosen["name"])
     if entry is None:
         return None
     try:
-        info: DatasetInfo = entry.module.describe(entry.parse(choice["options"]))
+        info: DatasetInfo = entry.module.describe(entry.parse(chosen["options"]))
     except SpecInvalid:
         return None
     return info
@@ -276,41 +260,6 @@ def names_in_file(data: Typed) -> dict[str, list[str]]:
     return {f"dataset.{plugin}.{key}": names for key in IN_FILE if names}
 
 
-def fitted(data: Typed, chosen: Container[str]) -> dict[str, str]:
-    """What is typed, with a model that fits the data, or data that fit the model, and a batch that the data fill.
-
-    `chosen` holds the names of the fields that somebody decided; they stay as they are.
-    """
-    typed = dict(data)
-    others: tuple[tuple[Kind, Kind], ...] = (("dataset", "model"), ("model", "dataset"))
-    for mine, other in others:
-        if f"{mine}.name" in chosen and f"{other}.name" not in chosen:
-            fitting = (
-                name for name in (PREFERRED[other], *offered(other)) if _go_together(typed | {f"{other}.name": name})
-            )
-            typed[f"{other}.name"] = next(fitting, typed[f"{other}.name"])
-    info = dataset_info(typed)
-    if info is not None:
-        samples = info.training_samples(float(training_fields()["validation_split"].default))
-        batch = int(training_fields()["global_batch"].default)
-        while batch > 2 and batch * FEWEST_STEPS > samples:
-            batch //= 2
-        typed["training.global_batch"] = str(batch)
-    return typed
-
-
-def _go_together(data: Typed) -> bool:
-    """Whether model and data fit, under the options that are typed."""
-    info, choice = dataset_info(data), _choice("model", data)
-    entry = catalog.entries("model").get(choice["name"])
-    if info is None or entry is None:
-        return False
-    try:
-        return not hasattr(entry.module, "check") or not entry.module.check(entry.parse(choice["options"]), info)
-    except SpecInvalid:
-        return False
-
-
 def with_facts(data: Typed, completed: Mapping[str, Any]) -> dict[str, str]:
     """What is typed, with the facts of the chosen files out of a document that the library has completed."""
     filled = dict(data)
@@ -323,7 +272,8 @@ def with_facts(data: Typed, completed: Mapping[str, Any]) -> dict[str, str]:
     return filled
 
 
-def _choice(kind: Kind, data: Typed) -> dict[str, Any]:
+def choice(kind: Kind, data: Typed) -> dict[str, Any]:
+    """Name and options of the plugin that is typed, not yet checked."""
     name, _, file = data.get(f"{kind}.name", "").partition("=")
     fields = option_fields(kind, name) if name in catalog.entries(kind) else ()
     options: dict[str, Any] = {FILE: file, FACTS: _json(data.get(f"{kind}.{FACTS}", ""))} if file else {}

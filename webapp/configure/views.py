@@ -9,7 +9,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.template.loader import render_to_string
 from django.views.decorators.http import require_http_methods, require_POST
 
-from webapp.configure import forms, page, services
+from webapp.configure import beginnings, forms, page, services
 from webapp.configure.checking import Checked, check_form, check_yaml
 from webapp.configure.fit import unfit
 from webapp.configure.forms import Typed
@@ -37,12 +37,12 @@ def new(request: HttpRequest, slug: str) -> HttpResponse:
     source = _source(request)
     typed = forms.form_from_spec(source.spec_json) if source else _blank(request)
     if source is not None and request.GET.get("checkpoint"):
-        typed = {**typed, **forms.going_on(source.pk, request.GET["checkpoint"])}
+        typed = {**typed, **beginnings.going_on(source.pk, request.GET["checkpoint"])}
         if request.GET.get("kind") in forms.USES:
-            typed |= forms.put_to_use(typed, request.GET["kind"])
+            typed |= beginnings.put_to_use(typed, request.GET["kind"])
     typed = _with_facts(typed, team)
     if source is None:
-        typed = forms.fitted(typed, {f"{kind}.name" for kind in ("dataset", "model") if request.GET.get(kind)})
+        typed = beginnings.fitted(typed, {f"{kind}.name" for kind in ("dataset", "model") if request.GET.get(kind)})
     checked = check_form(typed, team)
     if source is None:
         typed["name"] = (checked.document or {}).get("name", "")

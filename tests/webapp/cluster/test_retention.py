@@ -17,13 +17,6 @@ from workers.contract.store import Store
 
 
 @pytest.fixture
-def store(tmp_path: Path, settings: Any) -> Store:
-    settings.REDIS_URL = "unix:///nonexistent/redis.sock"
-    settings.LOCKSTEP_STORE = str(tmp_path / "store")
-    return Store(settings.LOCKSTEP_STORE)
-
-
-@pytest.fixture
 def old(team: Team, alice: User, seed_spec: dict[str, Any], store: Store, tmp_path: Path) -> Checkpoint:
     """The older one of two, which gave way to the newer."""
     job = scene.queue(team, alice, seed_spec)

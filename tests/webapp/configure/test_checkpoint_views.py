@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from tests.webapp.configure.conftest import NEW
 from tests.webapp.jobs import scene
-from webapp.configure import forms
+from webapp.configure import beginnings, forms
 from webapp.jobs.models import Checkpoint, Job
 from webapp.teams.models import Team, User
 
@@ -27,7 +27,7 @@ def test_it_goes_on_from_a_checkpoint_under_another_strategy(
     shown = member.get(NEW, {"from": job.pk, "checkpoint": "step-5"}).content.decode()
     assert f'name="resume.job" value="{job.pk}"' in shown
     assert 'name="resume.checkpoint" value="step-5"' in shown
-    sent = forms.form_from_spec(job.spec_json) | forms.going_on(job.pk, "step-5") | {"strategy.name": "one_device"}
+    sent = forms.form_from_spec(job.spec_json) | beginnings.going_on(job.pk, "step-5") | {"strategy.name": "one_device"}
     answer = member.post(NEW, sent | {"view": "form"})
     assert answer.status_code == 303
     made = Job.objects.newest_first()[0]
@@ -40,7 +40,7 @@ def test_it_names_the_checkpoint_that_would_do(
     job = scene.queue(team, bob, seed_spec)
     attempt = scene.launch(job, "h")
     Checkpoint.objects.create(job=job, attempt=attempt, name="step-5", step=5, stored=timezone.now())
-    sent = forms.form_from_spec(job.spec_json) | forms.going_on(job.pk, "step-9") | {"view": "form"}
+    sent = forms.form_from_spec(job.spec_json) | beginnings.going_on(job.pk, "step-9") | {"view": "form"}
     answer = member.post("/t/vision/jobs/new/check", sent).json()
     [problem] = answer["problems"]
     assert problem["field"] == "resume.checkpoint"
@@ -56,8 +56,8 @@ def test_it_puts_a_checkpoint_to_use(
     Checkpoint.objects.create(job=job, attempt=attempt, name="step-5", step=5, stored=timezone.now())
     shown = member.get(NEW, {"from": job.pk, "checkpoint": "step-5", "kind": kind}).content.decode()
     assert f'name="kind" value="{kind}" checked' in shown
-    typed = forms.form_from_spec(job.spec_json) | forms.going_on(job.pk, "step-5")
-    answer = member.post(NEW, typed | forms.put_to_use(typed, kind) | {"view": "form"})
+    typed = forms.form_from_spec(job.spec_json) | beginnings.going_on(job.pk, "step-5")
+    answer = member.post(NEW, typed | beginnings.put_to_use(typed, kind) | {"view": "form"})
     assert answer.status_code == 303
     made = Job.objects.newest_first()[0]
     assert (made.kind, made.total_steps, made.step, made.resume_step) == (kind, 0, 0, None)

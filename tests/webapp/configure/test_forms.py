@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from webapp.configure import forms
+from webapp.configure import beginnings, forms
 from workers.contract import catalog
 from workers.contract.optimizers import OPTIMIZERS
 from workers.contract.problems import Problem, SpecInvalid
@@ -210,8 +210,8 @@ def test_what_is_kept_survives_form_and_spec(seed_spec: dict[str, Any], kept: di
 
 @pytest.mark.parametrize("kind", forms.USES)
 def test_a_job_that_takes_no_steps_survives_form_and_spec(seed_spec: dict[str, Any], kind: str) -> None:
-    typed = forms.form_from_spec(seed_spec) | forms.going_on(7, "step-20")
-    typed |= forms.put_to_use(typed, kind) | {"predict.split": "validation"}
+    typed = forms.form_from_spec(seed_spec) | beginnings.going_on(7, "step-20")
+    typed |= beginnings.put_to_use(typed, kind) | {"predict.split": "validation"}
     document = forms.spec_from_form(forms.typed_from_post(typed))
     assert document["training"] == {
         "global_batch": 128, "validation_split": 0.2, "seed": 1, "mixed_precision": "none",
@@ -224,7 +224,7 @@ def test_a_job_that_takes_no_steps_survives_form_and_spec(seed_spec: dict[str, A
 
 def test_what_takes_no_steps_is_not_put_on_parameter_servers(seed_spec: dict[str, Any]) -> None:
     typed = forms.form_from_spec({**seed_spec, "strategy": {"name": "parameter_server"}})
-    assert forms.put_to_use(typed, "evaluate")["strategy.name"] == "mirrored"
+    assert beginnings.put_to_use(typed, "evaluate")["strategy.name"] == "mirrored"
 
 
 @pytest.mark.parametrize(

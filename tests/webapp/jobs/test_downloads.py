@@ -22,13 +22,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
-def store(tmp_path: Path, settings: Any) -> Store:
-    settings.REDIS_URL = "unix:///nonexistent/redis.sock"
-    settings.LOCKSTEP_STORE = str(tmp_path / "store")
-    return Store(settings.LOCKSTEP_STORE)
-
-
-@pytest.fixture
 def job(team: Team, alice: User, seed_spec: dict[str, Any], store: Store, tmp_path: Path) -> Job:
     """A job whose model, and one checkpoint of two files, are in the store."""
     job = scene.queue(team, alice, seed_spec)
