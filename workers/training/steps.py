@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+MOST_UNROLLED = 4
+
+
 class Hints(NamedTuple):
     """What a process hands in before a call, and the mean over the processes after it, so that all decide alike.
 
@@ -72,7 +75,11 @@ class Steps:
     ) -> None:
         self._distribution = distribution
         self._spec = spec
-        self._step = _replica_step(distribution, model, optimizer, objective, spec)
+        self._weights = model.trainable_variables
+        self._optimizer = optimizer
+        self._objective = objective
+        self._gradients = _gradients_of(model, optimizer, objective, spec)
+        self._unrolled = unrolled(spec.micro_batches)
         self._call: Callable[..., Any] | None = None
         self._samples = 0
         self._data: tuple[Any, ...] = ()
@@ -152,7 +159,7 @@ class Steps:
         import tensorflow as tf
 
         def body(index: Any, results: Any) -> tuple[Any, Any]:
-            pair = self._distribution.run(self._step, (*data, order, start + index))
+            pair = self._step((*data, order, start + index))
             return index + 1, results.write(index, tf.add_n(list(self._distribution.local_values(pair))))
 
         results = tf.TensorArray(tf.float32, size=count, element_shape=[2])
@@ -162,30 +169,53 @@ class Steps:
         vector = tf.concat([tf.reshape(tf.transpose(results.stack()), [-1]), hints], 0)
         return self._distribution.sum_over_processes(vector)
 
+    def _step(self, shares: tuple[Any, ...]) -> Any:
+        """One step: float32 [2] of each replica, its part of the global loss and its metric sum."""
+        import tensorflow as tf
 
-def _replica_step(
-    distribution: Distribution, model: Any, optimizer: Any, objective: Objective, spec: JobSpec
-) -> Callable[..., Any]:
-    """One step of one replica: float32 [2], its part of the global loss and its metric sum."""
-    import tensorflow as tf
+        rounds, run = self._spec.micro_batches // self._unrolled, self._distribution.run
+        if rounds == 1:
+            return run(lambda *share: self._applied(self._sums(0, *share)), shares)
 
-    weights = model.trainable_variables
-    gradients_of = _gradients_of(model, optimizer, objective, spec)
+        def add(number: Any, total: Any) -> tuple[Any, Any]:
+            return number + 1, run(added, (number, total, *shares))
 
-    def step(features: Any, targets: Any, scale: Any, order: Any, index: Any) -> Any:
+        def added(number: Any, total: list[Any], *share: Any) -> list[Any]:
+            return [tf.add(*pair) for pair in zip(total, self._sums(number, *share), strict=True)]
+
+        total = run(lambda: [*(tf.zeros(weight.shape, weight.dtype) for weight in self._weights), tf.zeros(2)], ())
+        _, total = tf.while_loop(lambda number, _: number < rounds, add, (tf.constant(0), total), parallel_iterations=1)
+        return run(self._applied, (total,))
+
+    def _sums(self, number: Any, *share: Any) -> list[Any]:
+        """What one replica's shares of the micro-batches of a round give together: gradients, and float32 [2]."""
+        import tensorflow as tf
+
+        features, targets, scale, order, index = share
         total: list[Any] = []
-        results: list[Any] = []
-        for rows in [order[index, number] for number in range(spec.micro_batches)]:
+        for place in range(self._unrolled):
             # One after the other: side by side they would need the memory of one large batch.
             with tf.control_dependencies(total):
-                batch = objective.prepare(tf.gather(features, rows), tf.gather(targets, rows), scale)
-                gradients, result = gradients_of(*batch)
-                total = [tf.add(*pair) for pair in zip(total, gradients, strict=True)] if total else gradients
-                results.append(result)
-        optimizer.apply(distribution.sum_gradients(total), weights)
-        return tf.add_n(results)
+                rows = order[index, number * self._unrolled + place]
+                batch = self._objective.prepare(tf.gather(features, rows), tf.gather(targets, rows), scale)
+                gradients, result = self._gradients(*batch)
+                found = [*gradients, result]
+                total = [tf.add(*pair) for pair in zip(total, found, strict=True)] if total else found
+        return total
 
-    return step
+    def _applied(self, total: list[Any]) -> Any:
+        """Called by each replica with the gradients of its shares, and what came with them, which is returned."""
+        *gradients, result = total
+        self._optimizer.apply(self._distribution.sum_gradients(gradients), self._weights)
+        return result
+
+
+def unrolled(micro_batches: int) -> int:
+    """How many are compiled as one piece, of a step that goes through them in equal rounds.
+
+    All of them would be the quickest step, and would take minutes to compile; a round costs about a millisecond.
+    """
+    return max(number for number in range(1, MOST_UNROLLED + 1) if micro_batches % number == 0)
 
 
 def _gradients_of(model: Any, optimizer: Any, objective: Objective, spec: JobSpec) -> Callable[..., Any]:

@@ -148,6 +148,13 @@ class Meshed(Distribution):
         places = (self._place_of(number, array.shape, layout.sharding_specs) for number in self._numbers)
         return dtensor.pack([np.ascontiguousarray(array[place]) if array.ndim else array for place in places], layout)
 
+    def zeros_like(self, variable: Any) -> Any:
+        """A DTensor of zeros that lies on the mesh as the value of a variable does."""
+        from tensorflow.experimental import dtensor
+
+        value = _value(variable)
+        return self.put(np.zeros(value.shape, value.dtype.as_numpy_dtype), dtensor.fetch_layout(value).sharding_specs)
+
     def split_batch(self, value: Any) -> Any:
         """A DTensor of an array whose first axis is split over the rows of the mesh."""
         from tensorflow.experimental import dtensor

@@ -18,7 +18,7 @@ from workers.training.data import Split, epoch_order, replica_batches
 from workers.training.evaluation import Evaluator, shard_of
 from workers.training.inference.predictor import Predictor
 from workers.training.objective import Objective
-from workers.training.steps import Hints, Outcome
+from workers.training.steps import Hints, Outcome, unrolled
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -37,8 +37,9 @@ class MeshedSteps:
 
     def __init__(self, mesh: Meshed, model: Any, optimizer: Any, objective: Objective, spec: JobSpec) -> None:
         self._mesh, self._spec = mesh, spec
-        self._step = _step(mesh, model, optimizer, objective, spec)
-        self._call: Callable[..., Any] | None = None
+        self._optimizer = optimizer
+        self._objective = objective
+        self._gradients = _gradients_of(mesh, model, objective, spec)
         self._rows: NDArray[np.int32] = np.zeros((0, 0, 0), np.int32)
 
     def place(self, split: Split, scale: float) -> None:
@@ -47,7 +48,11 @@ class MeshedSteps:
 
         self._samples = len(split)
         self._data = (self._mesh.put(split.features), self._mesh.put(split.targets), self._mesh.put(np.float32(scale)))
-        self._call = tf.function(self._step, autograph=False)
+        self._call = tf.function(lambda *share: self._applied(self._sums(*share)), autograph=False)
+        self._add = tf.function(self._added, autograph=False)
+        self._apply = tf.function(self._applied, autograph=False)
+        if self._spec.micro_batches > 1:
+            self._zeros = [*map(self._mesh.zeros_like, self._mesh.weights), self._mesh.put(np.zeros(2, np.float32))]
 
     def begin_epoch(self, epoch: int) -> None:
         """Decide the order of an epoch (counted from 0)."""
@@ -63,13 +68,43 @@ class MeshedSteps:
         """Take `count` steps of the epoch from step `start` on; returns when they are done."""
         from tensorflow.experimental import dtensor
 
-        assert self._call is not None
-        answers = []
-        for rows in self._rows[start : start + count]:
-            answers.append(self._call(*self._data, [self._mesh.split_batch(some) for some in rows]))
+        answers = [self._take(rows) for rows in self._rows[start : start + count]]
         losses, metrics = np.stack([dtensor.unpack(answer)[0].numpy() for answer in answers], 1)
         means = self._mesh.summed(hints) / self._mesh.processes
         return Outcome(losses, metrics, Hints(*map(float, means)))
+
+    def _take(self, rows: NDArray[np.int32]) -> Any:
+        """One step: float32 [2], the loss and the metric sum of its examples, alike on every device."""
+        parts = [self._mesh.split_batch(some) for some in rows]
+        together = unrolled(len(parts))
+        if together == len(parts):
+            return self._call(*self._data, parts)
+        total = self._zeros
+        for first in range(0, len(parts), together):
+            total = self._add(total, *self._data, parts[first : first + together])
+        return self._apply(total)
+
+    def _added(self, total: list[Any], *share: Any) -> list[Any]:
+        import tensorflow as tf
+
+        return [tf.add(*pair) for pair in zip(total, self._sums(*share), strict=True)]
+
+    def _sums(self, features: Any, targets: Any, scale: Any, order: list[Any]) -> list[Any]:
+        """What some micro-batches give together: gradients, and float32 [2]."""
+        import tensorflow as tf
+
+        total: list[Any] = []
+        for rows in order:
+            with tf.control_dependencies(total):
+                batch = self._objective.prepare(tf.gather(features, rows), tf.gather(targets, rows), scale)
+                found = self._gradients(*batch)
+                total = [tf.add(*pair) for pair in zip(total, found, strict=True)] if total else found
+        return total
+
+    def _applied(self, total: list[Any]) -> Any:
+        *gradients, result = total
+        self._optimizer.apply(gradients, self._mesh.weights)
+        return result
 
 
 class MeshedEvaluator(Evaluator):
@@ -129,13 +164,13 @@ class MeshedPredictor(Predictor):
         return dtensor.relayout(self._step(features, targets, scale), dtensor.Layout.replicated(self._mesh.mesh, 2))
 
 
-def _step(mesh: Meshed, model: Any, optimizer: Any, objective: Objective, spec: JobSpec) -> Callable[..., Any]:
-    """One step: float32 [2], the loss and the metric sum of the global batch, alike on every device."""
+def _gradients_of(mesh: Meshed, model: Any, objective: Objective, spec: JobSpec) -> Callable[..., list[Any]]:
+    """Of one global batch: the gradients, and float32 [2] as `_take` has it."""
     import tensorflow as tf
 
     summed = spec.training.aggregation.method == "sum"
 
-    def gradients_of(features: Any, targets: Any) -> tuple[list[Any], Any]:
+    def gradients_of(features: Any, targets: Any) -> list[Any]:
         weights = mesh.values()
         with _gradients_that_dtensor_knows():
             outputs, after = _outputs(mesh, model, features, weights, training=True)
@@ -145,21 +180,9 @@ def _step(mesh: Meshed, model: Any, optimizer: Any, objective: Objective, spec: 
         gradients = tf.gradients(total if summed else loss, weights)
         for variable, value in zip(mesh.statistics, after, strict=True):
             variable.assign(value)
-        return [tf.convert_to_tensor(gradient) for gradient in gradients], tf.stack([loss, tf.reduce_sum(metrics)])
+        return [*map(tf.convert_to_tensor, gradients), tf.stack([loss, tf.reduce_sum(metrics)])]
 
-    def step(features: Any, targets: Any, scale: Any, order: list[Any]) -> Any:
-        total: list[Any] = []
-        results: list[Any] = []
-        for rows in order:
-            with tf.control_dependencies(total):
-                batch = objective.prepare(tf.gather(features, rows), tf.gather(targets, rows), scale)
-                gradients, result = gradients_of(*batch)
-                total = [tf.add(*pair) for pair in zip(total, gradients, strict=True)] if total else gradients
-                results.append(result)
-        optimizer.apply(total, mesh.weights)
-        return tf.add_n(results)
-
-    return step
+    return gradients_of
 
 
 def _outputs(mesh: Meshed, model: Any, features: Any, weights: list[Any], *, training: bool) -> tuple[Any, list[Any]]:
