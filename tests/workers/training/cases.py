@@ -52,14 +52,16 @@ CASES: dict[str, dict[str, Any]] = {
     "local": _job(
         NORMALIZED,
         optimizer={"name": "momentum", "learning_rate": 0.02},
-        aggregation={"method": "local", "micro_batches": 3},
+        # Each in a round of its own.
+        aggregation={"method": "local", "micro_batches": 5},
         clip={"value": 0.05},
         validation_split=0.223,
     ),
     "weighted": _job(
         DENSE,
         optimizer={"name": "sgd", "learning_rate": 0.1},
-        validation_split=0.2,
+        # One sample to evaluate, fewer than there are replicas.
+        validation_split=0.0005,
         label_smoothing=0.1,
         class_weights={"0": 2.0, "3": 0.5},
         schedule={"kind": "cosine", "final": 0.1},
@@ -71,8 +73,14 @@ CASES: dict[str, dict[str, Any]] = {
     "local as one large batch": _job(
         DENSE,
         optimizer={"name": "adam", "learning_rate": 0.001},
+        # All compiled as one.
         aggregation={"method": "local", "micro_batches": 4},
         validation_split=0.2,
     ),
 }
 """Each 20 steps over several epochs, with a learning rate that moves the weights far more than rounding does."""
+
+
+def cases_of(strategy: str) -> list[str]:
+    """Another way to sum up shows in each way to aggregate; what comes before and after does not depend on it."""
+    return ["mean", "sum", "local"] if strategy.startswith("hierarchical") else list(CASES)

@@ -1,10 +1,12 @@
 """Runs every case under the strategies given and compares each with a loop written by hand on one device.
 
-`exactness.py PLACES`, JSON with a name and a place for each strategy, all of this process. Prints JSON: for each of
-them and each case the greatest distance between the weights, and between the evaluation and Keras' own.
+`exactness.py FOLDER PLACES`, JSON with a name and a place for each strategy, all of this process. Prints JSON: for each
+of them and each case the greatest distance between the weights, between the losses of the steps, and between the
+evaluation and Keras' own. What is found by hand is kept in FOLDER for the processes that come next.
 """
 
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -12,7 +14,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from tests.workers.training.cases import CASES
+from tests.workers.training.cases import CASES, cases_of
 from workers.contract import catalog
 from workers.contract.assignment import Place
 from workers.contract.events import parse_event
@@ -22,21 +24,25 @@ from workers.training.distribution import connect
 from workers.training.loop import Loop
 from workers.training.reporter import Reporter
 
+judges = {}
+
 
 def engine(place, distribution):
-    """The model that the engine trained, and the metrics that it told."""
+    """The model that the engine trained, and the losses and the metrics that it told."""
     file = Path(place.run) / "events" / f"{place.process.name}.jsonl"
     reporter = Reporter(file, place.process.name)
     loop = Loop(place, distribution, data.load(place.spec), reporter)
     loop.build()
     loop.run()
     reporter.close()
-    last = parse_event(file.read_bytes().splitlines()[-1])
-    return loop.model, last.metrics if last.type == "finished" else None
+    events = [*map(parse_event, file.read_bytes().splitlines())]
+    series = [each for event in events if event.type == "points" for each in event.series if each.name == "loss"]
+    losses = [value for each in series for value in each.values]
+    return loop.model, losses, events[-1].metrics if events[-1].type == "finished" else None
 
 
 def by_hand(job):
-    """The same job as people write it, on one device."""
+    """The weights and the losses of the same job as people write it, on one device."""
     loaded, training = data.load(job), job.training
     keras.utils.set_random_seed(training.seed)
     build = catalog.find("model", job.model.name).module.build_model
@@ -52,21 +58,25 @@ def by_hand(job):
 
     @tf.function
     def step(features, targets):
-        sums = [tf.zeros(variable.shape) for variable in variables]
+        sums, mean = [tf.zeros(variable.shape) for variable in variables], 0.0
         for some, wanted in zip(tf.split(features, parts), tf.split(targets, parts), strict=True):
             with tf.GradientTape() as tape:
                 losses = losses_of(wanted, model(some, training=True), training)
                 loss = tf.reduce_sum(losses) / (1 if training.aggregation.method == "sum" else size)
+            mean += tf.reduce_sum(losses) / size
             sums = [a + b for a, b in zip(sums, tape.gradient(loss, [v.value for v in variables]), strict=True)]
         optimizer.apply_gradients(zip(clipped(sums, training.clip), variables, strict=True))
+        return mean
 
-    per_epoch = len(loaded.training) // size
+    losses, per_epoch = [], len(loaded.training) // size
     for number in range(training.steps):
         epoch, place = divmod(number, per_epoch)
         order = np.random.default_rng((training.seed, epoch)).permutation(len(loaded.training))
         rows = order[place * size : (place + 1) * size]
-        step(tf.constant(loaded.training.features[rows]), tf.constant(loaded.training.targets[rows]))
-    return model
+        losses.append(
+            float(step(tf.constant(loaded.training.features[rows]), tf.constant(loaded.training.targets[rows])))
+        )
+    return [*model.get_weights(), np.array(losses)]
 
 
 def losses_of(wanted, logits, training):
@@ -99,35 +109,57 @@ def clipped(gradients, clip):
     return tf.clip_by_global_norm(gradients, clip.global_norm)[0]
 
 
-def compared(model, metrics, expected, job):
-    held = data.load(job).validation
-    expected.compile(loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True), metrics=["accuracy"])
-    weights = zip([np.asarray(weight) for weight in model.weights], expected.get_weights(), strict=True)
-    answer = {"weights": max(float(np.abs(a - b).max()) for a, b in weights)}
+def kept(job, file):
+    """As `by_hand`, by whichever process came first."""
+    if not file.exists():
+        whole = file.with_suffix(f".{os.getpid()}")
+        with whole.open("wb") as out:
+            np.savez(out, *by_hand(job))
+        whole.rename(file)
+    with np.load(file) as arrays:
+        *weights, losses = [arrays[name] for name in arrays]
+    return weights, losses
+
+
+def judge_of(job, file):
+    """A model that Keras evaluates, made once for each case."""
+    if file not in judges:
+        build = catalog.find("model", job.model.name).module.build_model
+        judges[file] = build(job.dataset_info, job.options_of("model"))
+        loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+        judges[file].compile(loss=loss, metrics=["accuracy"])
+    return judges[file]
+
+
+def compared(trained, job, file):
+    """What `engine` gave beside what is found by hand; a process that is no chief's tells weights alone, one that went
+    on from a checkpoint the losses of the last steps.
+    """
+    model, told, metrics = trained
+    expected, losses = kept(job, file)
+    weights = [np.asarray(weight) for weight in model.weights]
+    answer = {"weights": max(float(np.abs(a - b).max()) for a, b in zip(weights, expected, strict=True))}
     if metrics is not None:
+        answer["losses"] = float(np.abs(losses[-len(told) :] - told).max())
+        held, judge = data.load(job).validation, judge_of(job, file)
         # Of the engine's own weights, so that this measures the evaluation alone.
-        expected.set_weights([np.asarray(weight) for weight in model.weights])
-        found = expected.evaluate(held.features, held.targets, verbose=0, return_dict=True)
+        judge.set_weights(weights)
+        found = judge.evaluate(held.features, held.targets, verbose=0, return_dict=True)
         answer["evaluation"] = max(abs(metrics[f"val_{name}"] - value) for name, value in found.items())
     return answer
 
 
 if __name__ == "__main__":
     answers = {}
-    references = {}
-    places = {name: Place.model_validate(each) for name, each in json.loads(sys.argv[1]).items()}
+    places = {name: Place.model_validate(each) for name, each in json.loads(sys.argv[2]).items()}
     devices.configure(max(places.values(), key=lambda place: len(place.process.devices)))
     for title, place in places.items():
         distribution = connect(place)
-        for name, case in CASES.items():
-            job = parse({**case, "strategy": place.spec.strategy.model_dump()})
+        for name in cases_of(title):
+            job = parse({**CASES[name], "strategy": place.spec.strategy.model_dump()})
             run = Path(place.run) / title / name
             run.mkdir(parents=True, exist_ok=True)
-            model, metrics = engine(place.model_copy(update={"spec": job, "run": str(run)}), distribution)
-            if name not in references:
-                references[name] = by_hand(job)
-            expected = keras.models.clone_model(references[name])
-            expected.set_weights(references[name].get_weights())
-            answers[f"{title}, {name}"] = compared(model, metrics, expected, job)
+            trained = engine(place.model_copy(update={"spec": job, "run": str(run)}), distribution)
+            answers[f"{title}, {name}"] = compared(trained, job, Path(sys.argv[1]) / f"{name}.npz")
         distribution.meet()
     print(json.dumps(answers), flush=True)

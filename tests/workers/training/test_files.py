@@ -15,6 +15,7 @@ from pyarrow import csv, parquet
 
 from tests.workers.file_corpus import example, number_records, table_rows, write_pictures, write_records, write_table
 from tests.workers.training.conftest import ByHand, run_script, seed_with
+from tests.workers.training.warm import engines, series
 from workers.contract.problems import SpecInvalid
 from workers.contract.spec import JobSpec, parse
 from workers.training import data, files_here
@@ -192,26 +193,25 @@ def test_npz_is_loaded_with_its_test_part(tmp_path: Path) -> None:
     assert "is what the model is shown" in refused("npz", path, features="a", target="a")["dataset.options.target"]
 
 
-def test_a_table_from_disk_gives_the_same_steps_to_one_worker_and_to_two(tables: Path, by_hand: Start) -> None:
-    spec = document("csv", tables, target="label", in_memory="never", shuffle_buffer=300)
-    alone, both, own = (
-        by_hand({**spec, "strategy": strategy, "training": {**spec["training"], **more}})
-        for strategy, more in ((ONE, {}), (TWO, {}), (TWO, {"sharding": "file"}))
-    )
-    for run in (alone, both, own):
-        assert run.finish() == 0, run.stderr
-        assert run.series("val_accuracy")[128] > 0.9
-        assert min(run.series("input_wait").values()) >= 0
-    losses = [run.series("loss") for run in (alone, both, own)]
+def test_workers_train_alike_on_a_table_from_disk_and_on_data_in_memory(tables: Path, tmp_path: Path) -> None:
+    spec = files_here.resolve(document("csv", tables, target="label", in_memory="never", shuffle_buffer=300))
+    pair = {**spec, "strategy": TWO}
+    by_file = {**pair, "training": {**spec["training"], "sharding": "file"}}
+    runs = alone, both, own = [tmp_path / name for name in ("alone", "both", "own")]
+    with engines(spec, tmp_path) as one:
+        assert one.run(spec, alone) == ""
+    with engines(pair, tmp_path) as two:
+        assert (two.run(pair, both), two.run(by_file, own)) == ("", "")
+        in_memory = seed_with(strategy=TWO, training={"sharding": "off", "epochs": 3})
+        assert two.run(in_memory, tmp_path / "memory") == ""
+    assert series(tmp_path / "memory", "val_accuracy")[33] > 0.8
+    for run in runs:
+        assert series(run, "val_accuracy")[128] > 0.9
+        assert min(series(run, "input_wait").values()) >= 0
+    losses = [series(run) for run in runs]
     assert list(losses[0]) == list(range(1, 129))
     assert list(losses[0].values()) == pytest.approx(list(losses[1].values()), abs=1e-5)
     assert losses[2] != losses[1]
-
-
-def test_workers_with_orders_of_their_own_train_alike_on_data_in_memory(by_hand: Start) -> None:
-    run = by_hand(seed_with(strategy=TWO, training={"sharding": "off", "epochs": 3}))
-    assert run.finish() == 0, run.stderr
-    assert run.series("val_accuracy")[33] > 0.8
 
 
 def test_records_and_pictures_train_from_disk(tmp_path: Path, by_hand: Start) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.workers.training.conftest import ByHand, run_script, seed_with
+from tests.workers.training.conftest import run_script, seed_with
+from tests.workers.training.warm import engines, series
 from workers.contract import catalog
 from workers.contract.data import DatasetInfo
 
@@ -64,14 +65,13 @@ def test_it_takes_the_smallest_pictures_of_each_stem() -> None:
 
 
 @pytest.mark.tensorflow
-def test_it_normalizes_over_both_replicas(by_hand: Callable[..., ByHand]) -> None:
+def test_it_normalizes_over_both_replicas(tmp_path: Path) -> None:
     job = seed_with(
         model={"name": "resnet", "options": {"width": 4, "activation": "silu"}},
+        strategy={"name": "mirrored", "options": {"devices": 2, "device_type": "cpu"}},
         training={"epochs": None, "steps": 6, "global_batch": 64, "optimizer": {"name": "sgd", "learning_rate": 0.01}},
     )
-    losses = []
-    for strategy in ({"name": "one_device"}, {"name": "mirrored"}):
-        run = by_hand({**job, "strategy": strategy})
-        assert run.finish() == 0, run.stderr
-        losses.append(run.series("loss"))
-    assert losses[1] == pytest.approx(losses[0], abs=1e-4)
+    with engines(job, tmp_path) as both:
+        assert both.run(job, tmp_path / "both") == ""
+        assert both.run({**job, "strategy": {"name": "one_device"}}, tmp_path / "one") == ""
+    assert series(tmp_path / "both") == pytest.approx(series(tmp_path / "one"), abs=1e-4)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.workers.training.conftest import ROOT
+from tests.workers.training.conftest import ROOT, SCRIPT
 from workers.contract.assignment import Place
 from workers.contract.events import Event, parse_event
 from workers.contract.spec import parse
@@ -60,8 +59,8 @@ class Engines:
             process.communicate()
 
     def _start(self, place: Place) -> subprocess.Popen[str]:
-        env = environment(place.process, place.processes, self._folder, os.environ) | {"PYTHONPATH": str(ROOT)}
-        command = [sys.executable, str(Path(__file__).with_name("warm_engine.py")), place.model_dump_json()]
+        env = environment(place.process, place.processes, self._folder, os.environ)
+        command = [*SCRIPT, "warm_engine.py", place.model_dump_json()]
         with (self._folder / f"{place.process.name}.log").open("w") as log:
             return subprocess.Popen(
                 command, cwd=ROOT, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True
