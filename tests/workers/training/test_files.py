@@ -214,6 +214,14 @@ def test_workers_train_alike_on_a_table_from_disk_and_on_data_in_memory(tables: 
     assert losses[2] != losses[1]
 
 
+def test_records_tell_a_single_number_unless_told_otherwise(tmp_path: Path) -> None:
+    records = [example({"x": [0.5, number % 3], "kind": number % 3, "zoom": [0.5]}) for number in range(300)]
+    info = looked_at("tfrecord", write_records(tmp_path / "some.tfrecord", records)).dataset_info
+    assert (info.task, info.classes, info.shape) == ("classification", 3, (3,))
+    info = looked_at("tfrecord", tmp_path / "some.tfrecord", target="zoom").dataset_info
+    assert (info.task, info.shape) == ("regression", (3,))
+
+
 def test_records_and_pictures_train_from_disk(tmp_path: Path, by_hand: Start) -> None:
     folder = write_pictures(tmp_path / "pictures", 60)
     packed = Path(shutil.make_archive(str(tmp_path / "packed"), "zip", folder))

@@ -45,7 +45,11 @@ class Options(FileOptions):
     """Which features are shown to the model, and which one it learns to tell."""
 
     target: str = Field(
-        "label", min_length=1, max_length=200, title="Target", description="The feature that the model learns to tell."
+        "",
+        max_length=200,
+        title="Target",
+        description="The feature that the model learns to tell; empty takes label, else the last single number, "
+        "a whole one where there is any.",
     )
     features: dict[str, Mapped] = Field(
         default_factory=dict,
@@ -96,21 +100,29 @@ def load(options: Options, home: Path) -> Arrays:
 
 
 def _target(options: Options) -> Feature:
-    target = facts_of(options).feature(options.target, "target")
+    facts = facts_of(options)
+    target = facts.feature(_target_name(options, facts), "target")
     if target.type not in {"number", "integer"}:
         message = "changes its length or is not in every example" if target.type == "ragged" else "is no number"
         refuse("target", message, target.name, "Choose another feature")
     return target
 
 
+def _target_name(options: Options, facts: Facts) -> str:
+    single = [feature for feature in facts.features if feature.type in {"number", "integer"} and not feature.shape]
+    names = [each.name for each in sorted(single, key=lambda each: (each.name == "label", each.low is not None))]
+    return options.target or next(reversed(names), "label")
+
+
 def _mapped(options: Options) -> dict[str, Mapped]:
     """The feature map, its shapes filled in; alone unless all are of numbers. Raises SpecInvalid."""
     facts = facts_of(options)
-    given = options.features or {each.name: _by_itself(each) for each in facts.features if each.name != options.target}
+    target = _target_name(options, facts)
+    given = options.features or {each.name: _by_itself(each) for each in facts.features if each.name != target}
     if not given:
-        refuse("features", "would be none: the target is all that there is", options.target, "Choose another target")
-    if options.target in given:
-        refuse("features", "has the target in it", options.target, "Take it out")
+        refuse("features", "would be none: the target is all that there is", target, "Choose another target")
+    if target in given:
+        refuse("features", "has the target in it", target, "Take it out")
     found = {name: _filled(facts, name, mapped) for name, mapped in given.items()}
     if len(found) > 1 and any(each.type != "number" for each in found.values()):
         refuse("features", "has a picture or bytes beside others", list(found), "Map that one alone")
