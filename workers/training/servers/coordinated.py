@@ -145,7 +145,7 @@ class Coordinated(Distribution):
         """Let the servers apply a worker's gradients."""
         import tensorflow as tf
 
-        gradients = [gradient for _, gradient in self.sent(self.weights, gradients)]
+        gradients = [gradient for _, gradient in self.sent(self.weights, list(map(_each_row_once, gradients)))]
         devices = {part.device for kept in self.weights for part in kept.parts}
         # What belongs to no variable (the learning rate, a norm) is computed beside them where there is one place.
         with tf.device(devices.pop()) if len(devices) == 1 else contextlib.nullcontext():
@@ -177,6 +177,20 @@ class Coordinated(Distribution):
 
         made = tf.Variable(variable.numpy(), trainable=variable.trainable)
         return Kept(variable, list(getattr(made, "variables", [made])))
+
+
+def _each_row_once(gradient: Any) -> Any:
+    """The gradient of an embedding, whose rows come as often as they were used, summed by row; others as they are.
+
+    Keras would square each of them by itself where an optimizer squares gradients.
+    """
+    import tensorflow as tf
+
+    if not isinstance(gradient, tf.IndexedSlices):
+        return gradient
+    rows, places = tf.unique(gradient.indices)
+    sums = tf.math.unsorted_segment_sum(gradient.values, places, tf.size(rows))
+    return tf.IndexedSlices(sums, rows, gradient.dense_shape)
 
 
 def _messages(parts: list[Any]) -> list[list[Any]]:
