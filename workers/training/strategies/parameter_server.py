@@ -22,8 +22,6 @@ summary = (
 )
 
 SHARD_BYTES = 256 * 1024
-in_memory_only = True
-"""Its steps take examples from data that lies on the devices."""
 
 
 class Options(_Options):
