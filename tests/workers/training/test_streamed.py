@@ -1,4 +1,4 @@
-"""Training from disk where steps are dealt out or split over a mesh: as on one device, from wherever it goes on."""
+"""Data on disk where work is dealt out or split over a mesh: as on one device, from wherever it goes on."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pyarrow import parquet
 
+from tests.waiting import wait_for
 from tests.workers.file_corpus import table_rows, write_table
 from tests.workers.training.conftest import ByHand, seed_with
+from tests.workers.training.test_engine import engine_processes
 from workers.contract.problems import SpecInvalid
 from workers.contract.spec import parse
 from workers.training import files_here
@@ -61,6 +64,35 @@ def test_it_goes_on_from_disk_as_one_device_does(name: str, table: Path, alone: 
         assert len(kept) > 10
         for key in kept:
             assert own[key] == pytest.approx(other[key], abs=1e-5), key
+
+
+@pytest.mark.tensorflow
+def test_workers_evaluate_for_their_chief_as_one_device_does(table: Path, alone: ByHand, by_hand: Start) -> None:
+    spec = {**job(table, OTHERS["parameter_server"]), "kind": "evaluate"}
+    run = by_hand(spec, "--resume", str(alone.out))
+    assert run.finish() == 0, run.stderr
+    for name in ("val_loss", "val_accuracy"):
+        assert run.series(name)[0] == pytest.approx(alone.series(name)[28], abs=1e-6)
+    assert "evaluating" in {
+        event.phase for event in run.events if event.type == "phase" and event.process == "worker-0"
+    }
+
+
+@pytest.mark.tensorflow
+def test_it_predicts_in_order_whoever_is_lost(alone: ByHand, tmp_path: Path, by_hand: Start) -> None:
+    rows, times = table_rows(600), 400
+    spec = {**job(write_table(tmp_path / "again.csv", rows * times), {"name": "parameter_server"}), "kind": "predict"}
+    run = by_hand(spec, "--resume", str(alone.out))
+    wait_for(lambda: run.series("throughput"), seconds=200, what="the first predictions")
+    engine_processes(run)["worker-1"].kill()
+    assert run.finish() == 0, run.stderr
+    assert "worker-1 was ended by SIGKILL; the job goes on without it" in run.stderr
+    found = parquet.read_table(run.out / "predictions.parquet")
+    assert found["index"].to_pylist() == list(range(600 * times))
+    assert found["target"].to_pylist() == [int(row.endswith("up")) for row in rows] * times
+    probabilities = np.reshape(found["probabilities"].to_pylist(), (times, 600, 2))
+    assert np.abs(probabilities - probabilities[0]).max() < 1e-6
+    assert len(np.unique(probabilities[0])) > 500
 
 
 def test_a_chief_that_reads_alone_may_read_in_any_order(table: Path) -> None:

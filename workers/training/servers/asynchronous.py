@@ -157,23 +157,22 @@ class AsynchronousSteps:
         while True:
             remote = self._pending.get()
             try:
-                self._done.put(_fetch(remote))
+                self._done.put(fetched(remote))
             except Exception as error:  # noqa: BLE001  the training thread raises it
                 self._done.put(error)
 
 
-def _fetch(remote: Any) -> NDArray[np.float32]:
+def fetched(remote: Any) -> Any:
+    """What a closure brought back, once it has."""
     import tensorflow as tf
 
     while True:
         try:
-            answer: NDArray[np.float32] = remote.fetch()
+            return remote.fetch()
         except (tf.errors.UnavailableError, tf.errors.AbortedError, tf.errors.CancelledError):
-            # Its worker died before it had answered: the coordinator gives the step to another one. Whether there
+            # Its worker died before it had answered: the coordinator gives the closure to another one. Whether there
             # is any, and whether the servers live, the training thread finds out.
             time.sleep(RETRY_SECONDS)
-        else:
-            return answer
 
 
 def _worker_steps(
