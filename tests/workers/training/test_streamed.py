@@ -34,6 +34,11 @@ def job(file: Path, strategy: dict[str, Any], **training: Any) -> dict[str, Any]
     return {**spec, "dataset": {"name": "csv", "options": options}, "checkpoint": {"every_steps": 8, "keep": 5}}
 
 
+def phases(run: ByHand) -> set[tuple[str, str]]:
+    """Which process was at what."""
+    return {(event.process, event.phase) for event in run.events if event.type == "phase"}
+
+
 @pytest.fixture(scope="module")
 def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_table(tmp_path_factory.mktemp("table") / "table.csv", table_rows(600))
@@ -80,10 +85,11 @@ def test_workers_evaluate_for_their_chief_as_one_device_does(table: Path, alone:
 
 @pytest.mark.tensorflow
 def test_it_predicts_in_order_whoever_is_lost(alone: ByHand, tmp_path: Path, by_hand: Start) -> None:
-    rows, times = table_rows(600), 400
+    rows, times = table_rows(600), 100
     spec = {**job(write_table(tmp_path / "again.csv", rows * times), {"name": "parameter_server"}), "kind": "predict"}
     run = by_hand(spec, "--resume", str(alone.out))
-    wait_for(lambda: run.series("throughput"), seconds=200, what="the first predictions")
+    at_work = ("worker-1", "predicting")
+    wait_for(lambda: at_work in phases(run), seconds=200, what="the first predictions")
     engine_processes(run)["worker-1"].kill()
     assert run.finish() == 0, run.stderr
     assert "worker-1 was ended by SIGKILL; the job goes on without it" in run.stderr

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +14,10 @@ from workers.training.evaluation import SMALLEST_BATCH, Evaluator, padded
 from workers.training.inference.predictor import Predictor, as_it_is, beside, blocks_of
 from workers.training.objective import Objective
 from workers.training.servers.asynchronous import LOOK_SECONDS, fetched
+from workers.training.servers.feeding import CLOSURE_BYTES, Kinds, kinds_of, unpacked
 from workers.training.servers.roll_call import Answers
 from workers.training.servers.serving import INDEX
+from workers.training.streams.streamed import room_for
 from workers.training.streams.streaming import Stream
 
 if TYPE_CHECKING:
@@ -27,46 +29,52 @@ if TYPE_CHECKING:
 AHEAD = 2
 """Blocks under way for each worker: one that it looks at, and one on its way."""
 Look = Callable[[Any, Any, Any], Any]
-"""From the outputs for a block, its targets and how many of its rows are meant, to float32 of any shape."""
+"""From a chunk's outputs, its targets and how many of its rows are meant, to float32 of any shape."""
+Chunk = tuple["NDArray[Any]", "NDArray[Any]"]
+Said = tuple[int, "NDArray[np.float32]"]
+"""The rows of a block, and what its worker says of each of its chunks."""
 
 
 class Blocks:
-    """Deals blocks of examples out to the workers. One that was under way in a worker that died goes to another one."""
+    """Deals blocks of examples out to the workers. One that was under way in a worker that died goes to another one.
+
+    A block is several chunks where they are small, so that the way to a worker and back is paid for once.
+    """
 
     def __init__(self, chief: Coordinated, model: Any, objective: Objective, *, scale: float, look: Look) -> None:
-        import tensorflow as tf
-
         self._chief = chief
-        self._call = tf.function(_looking(chief, model, objective, scale, look), autograph=False)
+        self._replica = _replica(chief, model, objective, scale, look)
         self._ahead = AHEAD * chief.workers
         self._threads = ThreadPoolExecutor(self._ahead, "blocks")
         self._workers = [process.name for process in chief.servers if process.role == "worker"]
         self._answers = Answers(self._workers, "its examples")
         chief.welcome()
 
-    def of(self, split: Split | Stream, size: int) -> Iterator[tuple[int, NDArray[np.float32]]]:
-        """How many rows each block of at most `size` has, and what its worker says of it; in the data's order.
+    def of(self, split: Split | Stream, batch: int) -> Iterator[Said]:
+        """Block after block, in the data's order.
 
-        Raises PeerLost, or the error of a block that no other worker can mend.
+        `batch` is what is trained on at once: a chunk has as many rows, or SMALLEST_BATCH. Raises PeerLost, or the
+        error of a block that no other worker can mend.
         """
         from tensorflow.errors import OpError
 
+        size = min(max(batch, SMALLEST_BATCH), max(1, -(-len(split) // self._chief.workers)))
         try:
-            yield from self._dealt(_whole_blocks(split, size))
+            yield from self._dealt(split, size)
         except OpError:
             # TensorFlow says that somebody is gone before the roll call knows who.
             self._chief.roll_call.blame()
             raise
 
-    def _dealt(
-        self, blocks: Iterable[tuple[int, NDArray[Any], NDArray[Any]]]
-    ) -> Iterator[tuple[int, NDArray[np.float32]]]:
+    def _dealt(self, split: Split | Stream, size: int) -> Iterator[Said]:
         import tensorflow as tf
 
-        under_way: deque[tuple[int, Future[list[Any]]]] = deque()
-        for rows, features, targets in blocks:
-            arguments = (tf.constant(features), tf.constant(targets), tf.constant(rows))
-            remote = self._chief.coordinator.schedule(self._call, args=arguments)
+        under_way: deque[tuple[int, Future[Any]]] = deque()
+        call: Any = None
+        for rows, chunks in _blocks(split, size, most=-(-len(split) // (size * self._ahead))):
+            call = call or tf.function(_looking(self._chief, self._replica, kinds_of(chunks[0])), autograph=False)
+            brought = [b"".join(chunk[part].tobytes() for chunk in chunks) for part in (0, 1)]
+            remote = self._chief.coordinator.schedule(call, args=(tf.constant(rows), *map(tf.constant, brought)))
             if not under_way:
                 self._answers.ask()
             under_way.append((rows, self._threads.submit(fetched, remote)))
@@ -75,7 +83,7 @@ class Blocks:
         while under_way:
             yield self._first(under_way)
 
-    def _first(self, under_way: deque[tuple[int, Future[list[Any]]]]) -> tuple[int, NDArray[np.float32]]:
+    def _first(self, under_way: deque[tuple[int, Future[Any]]]) -> Said:
         rows, future = under_way.popleft()
         while True:
             try:
@@ -90,21 +98,20 @@ class Blocks:
 
 
 class CoordinatedEvaluator(Evaluator):
-    """Exact evaluation: every block counts its own rows alone, whoever looks at it."""
+    """Exact evaluation: every row counts once, whoever looks at it."""
 
     def __init__(
         self, chief: Coordinated, model: Any, objective: Objective, *, split: Any, scale: float, batch: int
     ) -> None:
         """As Evaluator; `split` may be a Stream."""
-        self._objective, self._split = objective, split
-        self._size = size_of(split, batch, chief.workers)
+        self._objective, self._split, self._batch = objective, split, batch
         self._blocks = Blocks(chief, model, objective, scale=scale, look=self._look)
 
     def run(self) -> dict[str, float]:
         """Mean loss and metric over all rows, by name."""
         sums = np.zeros(2)
-        for _, said in self._blocks.of(self._split, self._size):
-            sums += said
+        for _, said in self._blocks.of(self._split, self._batch):
+            sums += said.sum(0, dtype=np.float64)
         loss, metric = sums / len(self._split)
         return self._objective.named(float(loss), float(metric))
 
@@ -119,33 +126,54 @@ class CoordinatedPredictor(Predictor):
     """Predictions in the data's order, whichever worker they are of."""
 
     def __init__(self, chief: Coordinated, model: Any, objective: Objective, *, scale: float) -> None:
-        self._workers, self._objective = chief.workers, objective
+        self._objective = objective
         self._blocks = Blocks(chief, model, objective, scale=scale, look=self._look)
 
     def run(self, split: Split | Stream, batch: int) -> Iterator[NDArray[np.float32]]:
         """As Predictor.run."""
-        for rows, said in self._blocks.of(split, size_of(split, batch, self._workers)):
-            yield said[:rows]
+        for rows, said in self._blocks.of(split, batch):
+            yield said.reshape(-1, said.shape[-1])[:rows]
 
     def _look(self, outputs: Any, targets: Any, rows: Any) -> Any:
         return beside(self._objective.answers(outputs), targets)
 
 
-def size_of(split: Split | Stream, batch: int, workers: int) -> int:
-    """Rows of a block: as many as are trained on at once, or SMALLEST_BATCH, but something for each worker."""
-    return min(max(batch, SMALLEST_BATCH), max(1, -(-len(split) // workers)))
+def _blocks(split: Split | Stream, size: int, *, most: int) -> Iterator[tuple[int, list[Chunk]]]:
+    """How many rows each block has, and its chunks, `most` of them or CLOSURE_BYTES."""
+    rows, chunks = 0, []
+    for count, chunk in _chunks(split, size):
+        rows += count
+        chunks.append(chunk)
+        if len(chunks) == room_for([chunk], CLOSURE_BYTES, most):
+            yield rows, chunks
+            rows, chunks = 0, []
+    if chunks:
+        yield rows, chunks
 
 
-def _whole_blocks(split: Split | Stream, size: int) -> Iterator[tuple[int, NDArray[Any], NDArray[Any]]]:
-    """Rows, features and targets, filled up to `size`: another shape would be traced again."""
+def _chunks(split: Split | Stream, size: int) -> Iterator[tuple[int, Chunk]]:
+    """Features and targets, filled up to `size` rows."""
     decode = split.source.decode if isinstance(split, Stream) else as_it_is
-    for features, targets in blocks_of(split, size):
-        first, second = decode((features, targets))
-        yield len(targets), padded(first, size), padded(second, size)
+    for rows in blocks_of(split, size):
+        features, targets = decode(rows)
+        yield len(targets), (padded(features, size), padded(targets, size))
 
 
-def _looking(chief: Coordinated, model: Any, objective: Objective, scale: float, look: Look) -> Callable[..., Any]:
-    """In a worker: its own number, and what there is to say of a block with the weights as the servers have them."""
+def _looking(chief: Coordinated, replica: Callable[..., Any], kinds: Kinds) -> Callable[..., Any]:
+    """In a worker: its own number, and what there is to say of each chunk of a block."""
+    import tensorflow as tf
+
+    def looking(rows: Any, *brought: Any) -> Any:
+        with tf.device("/device:CPU:0"):
+            number = tf.strings.to_number(tf.io.read_file(INDEX))
+            features, targets = unpacked(brought, kinds)
+        return number, chief.strategy.run(replica, args=(features, targets, rows))
+
+    return looking
+
+
+def _replica(chief: Coordinated, model: Any, objective: Objective, scale: float, look: Look) -> Callable[..., Any]:
+    """What `look` says of each chunk, with the weights as the servers have them."""
     import tensorflow as tf
 
     seeds = {id(v): tf.constant(v.numpy()) for v in model.non_trainable_variables if is_seed(v)}
@@ -154,13 +182,19 @@ def _looking(chief: Coordinated, model: Any, objective: Objective, scale: float,
         values = chief.read([*chief.weights, *chief.statistics])
         weights, kept = values[: len(chief.weights)], iter(values[len(chief.weights) :])
         state = [seeds[id(v)] if id(v) in seeds else next(kept) for v in model.non_trainable_variables]
-        inputs, wanted = objective.prepare(features, targets, tf.constant(scale, tf.float32))
-        outputs, _ = model.stateless_call(weights, state, inputs, training=False)
-        return look(outputs, wanted, rows)
 
-    def looking(features: Any, targets: Any, rows: Any) -> Any:
-        with tf.device("/device:CPU:0"):
-            number = tf.strings.to_number(tf.io.read_file(INDEX))
-        return number, chief.strategy.run(replica, args=(features, targets, rows))
+        def body(index: Any, results: Any) -> tuple[Any, Any]:
+            inputs, wanted = objective.prepare(features[index], targets[index], tf.constant(scale, tf.float32))
+            outputs, _ = model.stateless_call(weights, state, inputs, training=False)
+            size = features.shape[1]
+            meant = tf.clip_by_value(rows - index * size, 0, size)
+            return index + 1, results.write(index, look(outputs, wanted, meant))
 
-    return looking
+        count = tf.shape(features)[0]
+        results = tf.TensorArray(tf.float32, size=count)
+        _, results = tf.while_loop(
+            lambda index, _: index < count, body, (tf.constant(0), results), parallel_iterations=1
+        )
+        return results.stack()
+
+    return replica

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Protocol
 
 from workers.contract.spec import JobSpec
@@ -111,18 +111,33 @@ class Sent:
         """Features and targets of each step, fewer steps where they would be too many bytes."""
         first = self._first + start
         steps = [step for [step] in self._ahead.some(first, first + count, most_bytes=CLOSURE_BYTES, most=count)]
-        self._kinds = [(part.dtype, part.shape) for part in steps[0]]
+        self._kinds = kinds_of(steps[0])
         return len(steps), tuple(b"".join(step[part].tobytes() for step in steps) for part in (0, 1))
 
     def examples(self, given: tuple[Any, ...], brought: tuple[Any, ...]) -> tuple[Any, Callable[[Any], Examples]]:
         """What was brought, step by step; to be called once some was taken."""
         import tensorflow as tf
 
-        features, targets = (
-            tf.reshape(tf.io.decode_raw(raw, kind), [-1, *shape])
-            for raw, (kind, shape) in zip(brought, self._kinds, strict=True)
-        )
+        features, targets = unpacked(brought, self._kinds)
         return tf.shape(features)[0], lambda index: (features[index], targets[index])
+
+
+Kinds = list[tuple[Any, tuple[int, ...]]]
+"""The type and the shape of each array."""
+
+
+def kinds_of(arrays: Iterable[NDArray[Any]]) -> Kinds:
+    """What `unpacked` has to know of arrays that travel as bytes."""
+    return [(array.dtype, array.shape) for array in arrays]
+
+
+def unpacked(brought: tuple[Any, ...], kinds: Kinds) -> list[Any]:
+    """In a worker's graph: for each array as many as were brought, one after the other."""
+    import tensorflow as tf
+
+    return [
+        tf.reshape(tf.io.decode_raw(raw, kind), [-1, *shape]) for raw, (kind, shape) in zip(brought, kinds, strict=True)
+    ]
 
 
 def feed_of(chief: Coordinated, spec: JobSpec) -> Feed:
