@@ -41,7 +41,7 @@ KINDS = """\
 model file that brings its own, or by hand `training.initial_model`. Of `training` they heed `global_batch`
 (examples at once), `validation_split`, `seed` and `mixed_precision`; length, optimizer and all else do not matter.
 The model must be the checkpoint's; the dataset may be another one with examples of the same shape, classes and
-task. They run under every strategy but `parameter_server`, and the checkpoint may be of any.
+task. They run under every strategy, and the checkpoint may be of any.
 
 - `evaluate`: `val_` metrics of the examples that `validation_split` holds out (the same ones as in training) and
   `test_` metrics of the test examples, each example counted once. Where nothing is held out and the dataset has no

@@ -20,11 +20,7 @@ def going_on(job: int, checkpoint: str) -> dict[str, str]:
 
 def put_to_use(typed: Typed, kind: str) -> dict[str, str]:
     """What is typed to do something else with the weights of the job that `typed` is of than to train on."""
-    use = {"kind": kind, "name": f"{kind} {typed.get('name', '')}".strip()[:120]}
-    entry = catalog.entries("strategy").get(typed.get("strategy.name", ""))
-    if entry is not None and entry.module.layout(entry.options()).asynchronous:
-        use["strategy.name"] = PREFERRED["strategy"]
-    return use
+    return {"kind": kind, "name": f"{kind} {typed.get('name', '')}".strip()[:120]}
 
 
 def fitted(data: Typed, chosen: Container[str]) -> dict[str, str]:

@@ -8,7 +8,7 @@ from workers.contract import catalog, keeping
 from workers.contract.kinds import kind_problems
 from workers.contract.objectives import objective_problems
 from workers.contract.problems import Problem, SpecInvalid
-from workers.contract.sharding import sharding_problems, streaming_problems
+from workers.contract.sharding import sharding_problems
 
 if TYPE_CHECKING:
     from workers.contract.spec import Choice, JobSpec
@@ -69,7 +69,7 @@ def _fit_problems(spec: JobSpec) -> list[Problem]:
         message = f"cannot {spec.kind} {model.name}: DTensor has no layout for some of its operations"
         remedy = "Use mirrored or multi_worker_mirrored, or the model resnet"
         problems.append(Problem("strategy.name", message, spec.strategy.name, remedy))
-    return problems + streaming_problems(spec)
+    return problems
 
 
 def _training_problems(spec: JobSpec) -> list[Problem]:

@@ -7,12 +7,20 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field
 
 from workers.contract.base import Strict
+from workers.contract.events import PhaseName
 from workers.contract.problems import Problem
 
 if TYPE_CHECKING:
     from workers.contract.spec import JobSpec
 
 JobKind = Literal["train", "evaluate", "predict", "export"]
+WORK: dict[JobKind, PhaseName] = {
+    "train": "training",
+    "evaluate": "evaluating",
+    "predict": "predicting",
+    "export": "saving",
+}
+"""The phase in which a job of that kind does what it is for."""
 PREDICTIONS = "predictions.parquet"
 """The file of the run folder that a job of the kind predict leaves."""
 SPLIT = "predict.split"
@@ -33,7 +41,7 @@ def kind_problems(spec: JobSpec) -> list[Problem]:
     """What a job that takes no steps cannot do; paths as in the spec."""
     if spec.kind == "train":
         return _length(spec) + _predict(spec)
-    return [*_predict(spec), *_strategy(spec), *_split(spec)]
+    return [*_predict(spec), *_split(spec)]
 
 
 def lacks_weights(spec: JobSpec) -> bool:
@@ -61,14 +69,6 @@ def _predict(spec: JobSpec) -> list[Problem]:
         return []
     message = "is for jobs that predict, and this one is to " + spec.kind
     return [Problem("predict", message, spec.predict.split, "Leave it out, or set kind to predict")]
-
-
-def _strategy(spec: JobSpec) -> list[Problem]:
-    if not spec.layout.asynchronous:
-        return []
-    message = f"deals out steps to workers, and a job to {spec.kind} takes none"
-    remedy = "Use one_device, mirrored or multi_worker_mirrored; the checkpoint may be of any strategy"
-    return [Problem("strategy.name", message, spec.strategy.name, remedy)]
 
 
 def _split(spec: JobSpec) -> list[Problem]:

@@ -8,21 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from workers.contract import catalog
 from workers.contract.problems import Problem
 
 if TYPE_CHECKING:
     from workers.contract.spec import JobSpec
-
-
-def streaming_problems(spec: JobSpec) -> list[Problem]:
-    """A strategy that cannot read from disk meanwhile, whatever the job does with the data."""
-    strategy = catalog.find("strategy", spec.strategy.name).module
-    if spec.dataset_info.files is None or not getattr(strategy, "in_memory_only", False):
-        return []
-    message = "is read from disk while training, which this strategy cannot do"
-    remedy = "Set in_memory to always in the dataset's options, or use another strategy"
-    return [Problem("dataset.options.in_memory", message, None, remedy)]
 
 
 def sharding_problems(spec: JobSpec) -> list[Problem]:
@@ -30,8 +19,6 @@ def sharding_problems(spec: JobSpec) -> list[Problem]:
     sharding, layout, files = spec.training.sharding, spec.layout, spec.dataset_info.files
     workers = sum(process.computes for process in layout.processes)
     path = "training.sharding"
-    if streaming_problems(spec):
-        return []
     if layout.asynchronous and sharding in {"file", "off"}:
         message = "is for workers that step together, and these are dealt their steps one by one"
         return [Problem(path, message, sharding, "Use auto, or another strategy")]
@@ -41,7 +28,9 @@ def sharding_problems(spec: JobSpec) -> list[Problem]:
     if sharding == "file" and files is not None and files < workers:
         message = f"gives each of {workers} workers files of its own, and there {_are(files)}"
         return [Problem(path, message, sharding, f"Use data, ask for {files} workers, or split the data further")]
-    if not spec.training.deterministic and files is not None and workers > 1 and sharding in {"auto", "data"}:
+    # The chief of asynchronous workers reads alone.
+    several = workers > 1 and not layout.asynchronous
+    if not spec.training.deterministic and files is not None and several and sharding in {"auto", "data"}:
         message = f"would let {workers} workers disagree on the order that they share"
         return [Problem("training.deterministic", message, False, "Use true, or sharding file or off")]
     return []

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from workers.contract.assignment import Assignment
 from workers.gang import Gang, ProcessExit
-from workers.host.journal import Journal, has_trained, last_failure, tail_bytes
+from workers.host.journal import Journal, last_failure, tail_bytes, was_at_work
 from workers.host.runs import RunFolder
 from workers.host.verdict import SYMPTOMS, Verdict, Witness, judge
 
@@ -83,7 +83,7 @@ class GangEnd:
 
     def _goes_on_without(self, end: ProcessExit) -> bool:
         # Before that the others still wait for it.
-        return end.name in self._spare and has_trained(self._gang.run, end.name)
+        return end.name in self._spare and was_at_work(self._gang.run, end.name)
 
     def _end_rest(self, grace: float | None = None) -> None:
         self.hear(self._gang.poll())

@@ -12,6 +12,7 @@ from typing import Literal
 from pydantic import ValidationError
 
 from workers.contract.events import Ended, Event, Exited, Failed, NotStored, Spawned, Stored, parse_event, to_line
+from workers.contract.kinds import WORK
 from workers.gang import ProcessExit
 from workers.host.verdict import Verdict
 
@@ -123,14 +124,15 @@ def last_failure(run: Path, process: str, window: int = 1 << 20) -> Failed | Non
     return found
 
 
-def has_trained(run: Path, process: str, window: int = 1 << 16) -> bool:
-    """Whether a process has told the phase `training`, among the first `window` bytes of its events."""
+def was_at_work(run: Path, process: str, window: int = 1 << 16) -> bool:
+    """Whether a process has told the phase of its job's work, among the first `window` bytes of its events."""
     try:
         with open(run / "events" / f"{process}.jsonl", "rb") as file:
             lines = file.read(window).splitlines()
     except FileNotFoundError:
         return False
-    return any(b'"phase":"training"' in line.replace(b" ", b"") for line in lines)
+    told = [f'"phase":"{phase}"'.encode() for phase in WORK.values()]
+    return any(phase in line.replace(b" ", b"") for line in lines for phase in told)
 
 
 def tail_bytes(path: Path, window: int) -> bytes:

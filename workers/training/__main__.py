@@ -141,7 +141,7 @@ def _run(spec: JobSpec, gang: Gang, followed: Followed, out: Path) -> int:
 def _outlived(end: ProcessExit, gang: Gang, followed: Followed) -> bool:
     """Whether the job goes on without that process; then says so."""
     spare = {process.name for process in gang.processes if not process.essential}
-    if end.name not in spare & followed.trained:
+    if end.name not in spare & followed.at_work:
         return False
     how = f"was ended by {end.signal}" if end.signal else f"ended with code {end.code}"
     _say(0, f"{end.name} {how}; the job goes on without it")

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from workers.contract.events import Artifact, Event, Failed, Finished, Phase, parse_event
+from workers.contract.kinds import WORK
 
 TAIL_BYTES = 8_000
 TAIL_LINES = 15
@@ -21,7 +22,7 @@ class Followed:
         self._offsets: dict[Path, int] = {}
         self.failures: dict[str, Failed] = {}
         self.finished: Finished | None = None
-        self.trained: set[str] = set()
+        self.at_work: set[str] = set()
         self.artifacts: list[str] = []
 
     def look(self) -> None:
@@ -61,8 +62,8 @@ class Followed:
             self.finished = event
         elif isinstance(event, Artifact):
             self.artifacts.append(event.path)
-        elif isinstance(event, Phase) and event.phase == "training":
-            self.trained.add(event.process)
+        elif isinstance(event, Phase) and event.phase in WORK.values():
+            self.at_work.add(event.process)
 
 
 def log_tail(run: Path, process: str) -> str:

@@ -222,11 +222,6 @@ def test_a_job_that_takes_no_steps_survives_form_and_spec(seed_spec: dict[str, A
     assert parse(forms.spec_from_form(forms.form_from_spec(spec.to_dict()))) == spec
 
 
-def test_what_takes_no_steps_is_not_put_on_parameter_servers(seed_spec: dict[str, Any]) -> None:
-    typed = forms.form_from_spec({**seed_spec, "strategy": {"name": "parameter_server"}})
-    assert beginnings.put_to_use(typed, "evaluate")["strategy.name"] == "mirrored"
-
-
 @pytest.mark.parametrize(
     ("typed", "path"),
     [

@@ -56,11 +56,6 @@ def test_predicting_takes_the_test_examples_where_there_are_any_else_all() -> No
 @pytest.mark.parametrize(
     ("document", "path", "said"),
     [
-        (
-            job(strategy={"name": "parameter_server"}),
-            "strategy.name",
-            "deals out steps to workers, and a job to evaluate",
-        ),
         (job("predict", predict={"split": "test"}), "predict.split", "is empty: digits has no test examples"),
         (
             job("predict", predict={"split": "validation"}, training={"validation_split": 0}),

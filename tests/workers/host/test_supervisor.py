@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from pathlib import Path
 
 import pytest
 
@@ -12,10 +13,10 @@ from tests.conftest import RedisServer
 from tests.workers.host.acknowledging import Receiver
 from tests.workers.host.conftest import Host, assignment
 from tests.workers.host.patience import wait_for
-from workers.contract.events import Ended, Exited, Spawned
+from workers.contract.events import Ended, Exited, Phase, PhaseName, Spawned, to_line
 from workers.contract.wire import ORDER, attempt_key
 from workers.gang import leftovers
-from workers.host.journal import Journal
+from workers.host.journal import Journal, was_at_work
 
 
 def end_of(receiver: Receiver, attempt: int = 1) -> Ended:
@@ -93,6 +94,15 @@ def test_it_goes_on_without_a_spare_process_once_that_has_trained(
         assert (ended.outcome, ended.target) == (outcome, target)
         exits = {e.target: e.signal for e in receiver.events(1, "supervisor@here") if isinstance(e, Exited)}
         assert exits["worker-1"] == "SIGKILL"
+
+
+@pytest.mark.parametrize(("phase", "spare"), [("connecting", False), ("training", True), ("predicting", True)])
+def test_a_spare_process_is_one_that_has_begun_to_work(tmp_path: Path, phase: PhaseName, spare: bool) -> None:
+    file = tmp_path / "events" / "worker-1.jsonl"
+    file.parent.mkdir()
+    file.write_bytes(to_line(Phase(time=1.0, process="worker-1", phase=phase)))
+    assert was_at_work(tmp_path, "worker-1") == spare
+    assert not was_at_work(tmp_path, "worker-2")
 
 
 def test_it_sends_the_tail_of_the_log_with_a_failure(host: Host, redis_server: RedisServer) -> None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.waiting import wait_for
+from tests.workers.file_corpus import table_rows, write_table
 from tests.workers.training.conftest import ByHand, seed_with
 from tests.workers.training.test_engine import engine_processes
 from workers.contract.problems import SpecInvalid
@@ -89,8 +92,14 @@ def test_it_gauges_the_workers_along_the_steps(two_workers: ByHand) -> None:
 
 
 @pytest.mark.tensorflow
-def test_it_goes_on_without_a_worker_but_not_without_all(by_hand: Start) -> None:
-    run = by_hand(asynchronous({"epochs": 100_000}, workers=2))
+def test_it_goes_on_without_a_worker_but_not_without_all_and_loses_no_example(by_hand: Start, tmp_path: Path) -> None:
+    # Weights that stand still and batches that are the same in each epoch: so are the losses, in any order.
+    still = {"shuffle": False, "optimizer": {"name": "sgd", "learning_rate": 1e-30}, "global_batch": 64}
+    spec = asynchronous({"epochs": 100_000, **still}, workers=2)
+    file = write_table(tmp_path / "table.csv", table_rows(880))
+    spec["dataset"] = {"name": "csv", "options": {"file": str(file), "target": "label", "in_memory": "never"}}
+    spec["model"] = {"name": "linear"}
+    run = by_hand(spec)
     wait_for(lambda: run.series("loss", 1) and run.series("loss", 0), seconds=200, what="the first losses")
     processes = engine_processes(run)
     processes["worker-1"].kill()
@@ -102,9 +111,13 @@ def test_it_goes_on_without_a_worker_but_not_without_all(by_hand: Start) -> None
     assert run.finish(60) == 1
     assert "worker-1 was ended by SIGKILL; the job goes on without it" in run.stderr
     assert "All workers ended (worker-0, worker-1), so there is nobody left to train." in run.stderr
+    assert not (run.out / "model.keras").exists()
     losses = run.series("loss")
     assert list(losses) == list(range(1, len(losses) + 1))
-    assert not (run.out / "model.keras").exists()
+    whole = len(losses) // 22
+    epochs = np.sort(np.reshape(list(losses.values())[: whole * 22], (whole, 22)), axis=1)
+    assert len(set(epochs[0].tolist())) == 22
+    assert np.abs(epochs - epochs[0]).max() < 1e-5
 
 
 @pytest.mark.tensorflow

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from workers.training.data import worker_order
+from workers.training.streams.streamed import Ahead
 from workers.training.streams.streaming import HeldOut, Piece, Rows, Stream, Walk
 
 
@@ -117,6 +118,24 @@ def test_it_raises_what_a_reader_raised() -> None:
         torn = replace(WALK, stream=replace(STREAM, source=Torn()), deterministic=deterministic)
         with pytest.raises(OSError, match="torn"):
             seen(torn, 0, 12)
+
+
+def test_it_takes_steps_by_their_numbers_wherever_they_begin() -> None:
+    batches = seen(WALK, 0, 24)
+    ahead = Ahead(WALK, [slice(0, 32), slice(32, 64)], micro_batches=2)
+    for position in (0, 1, 2, 5, 6, 3):
+        shares = [features.tolist() for features, _ in ahead.take(position)]
+        two = batches[2 * position : 2 * position + 2]
+        assert shares == [[row for batch in two for row in batch[part]] for part in (slice(32), slice(32, 64))]
+    assert ahead.waited > 0
+
+
+def test_it_takes_no_more_steps_at_once_than_fit() -> None:
+    ahead = Ahead(WALK, [slice(64)])
+    of_a_step = 64 * 8 * 2
+    for most_bytes, most, taken in ((3 * of_a_step, 64, 3), (1, 64, 1), (10**9, 2, 2), (10**9, 64, 9)):
+        steps = ahead.some(3, 12, most_bytes=most_bytes, most=most)
+        assert [features.tolist() for [(features, _)] in steps] == seen(WALK, 3, taken)
 
 
 def test_a_worker_with_an_order_of_its_own_sees_every_sample_equally_often() -> None:

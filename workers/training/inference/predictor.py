@@ -34,7 +34,7 @@ class Predictor:
         """
         replicas = self._distribution.replicas
         size = min(max(batch, SMALLEST_BATCH), max(1, math.ceil(len(split) / replicas)))
-        decode = split.source.decode if isinstance(split, Stream) else _as_it_is
+        decode = split.source.decode if isinstance(split, Stream) else as_it_is
         for features, targets in blocks_of(split, size * replicas):
             parts = [slice(replica * size, (replica + 1) * size) for replica in self._distribution.local]
             shares = [decode((features[part], targets[part])) for part in parts]
@@ -68,12 +68,16 @@ class Predictor:
         return tf.reshape(spread.sum_over_processes(tf.reshape(block, [-1])), block.shape)
 
     def _step(self, features: Any, targets: Any, scale: Any) -> Any:
-        import tensorflow as tf
-
         inputs, _ = self._objective.prepare(features, targets, scale)
-        answers = self._objective.answers(self._model(inputs, training=False))
-        rows = features.shape[0]
-        return tf.concat([tf.reshape(answers, [rows, -1]), tf.reshape(tf.cast(targets, tf.float32), [rows, -1])], 1)
+        return beside(self._objective.answers(self._model(inputs, training=False)), targets)
+
+
+def beside(answers: Any, targets: Any) -> Any:
+    """Float32 [rows, width]: the answers and then the targets of each row."""
+    import tensorflow as tf
+
+    rows = targets.shape[0]
+    return tf.concat([tf.reshape(answers, [rows, -1]), tf.reshape(tf.cast(targets, tf.float32), [rows, -1])], 1)
 
 
 def blocks_of(split: Split | Stream, rows: int) -> Iterator[Rows]:
@@ -85,5 +89,6 @@ def blocks_of(split: Split | Stream, rows: int) -> Iterator[Rows]:
         yield split.features[start : start + rows], split.targets[start : start + rows]
 
 
-def _as_it_is(rows: Rows) -> Rows:
+def as_it_is(rows: Rows) -> Rows:
+    """What is in memory needs no decoding."""
     return rows

@@ -26,7 +26,9 @@ from workers.training.evaluation import Evaluator
 from workers.training.mesh.boundaries import ends_of, laid_out
 from workers.training.mesh.layouts import WHOLE, Split, check_gradients, check_layers, splits_of
 from workers.training.mesh.steps import MeshedEvaluator, MeshedPredictor, MeshedSteps
+from workers.training.mesh.streamed import StreamedMeshEvaluator, StreamedMeshSteps
 from workers.training.objective import Objective
+from workers.training.streams.streaming import Stream
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -70,10 +72,12 @@ class Meshed(Distribution):
 
     def steps(self, model: Any, optimizer: Any, objective: Objective, spec: JobSpec) -> MeshedSteps:
         check_gradients(model)
-        return MeshedSteps(self, model, optimizer, objective, spec)
+        kind = MeshedSteps if spec.dataset_info.files is None else StreamedMeshSteps
+        return kind(self, model, optimizer, objective, spec)
 
     def evaluator(self, model: Any, objective: Objective, **arguments: Any) -> Evaluator:
-        return MeshedEvaluator(self, model, objective, **arguments)
+        kind = StreamedMeshEvaluator if isinstance(arguments["split"], Stream) else MeshedEvaluator
+        return kind(self, model, objective, **arguments)
 
     def predictor(self, model: Any, objective: Objective, *, scale: float) -> MeshedPredictor:
         return MeshedPredictor(self, model, objective, scale=scale)

@@ -44,10 +44,13 @@ class MeshedSteps:
 
     def place(self, split: Split, scale: float) -> None:
         """Copy the training data to every device, once."""
-        import tensorflow as tf
-
         self._samples = len(split)
         self._data = (self._mesh.put(split.features), self._mesh.put(split.targets), self._mesh.put(np.float32(scale)))
+        self._compile()
+
+    def _compile(self) -> None:
+        import tensorflow as tf
+
         self._call = tf.function(lambda *share: self._applied(self._sums(*share)), autograph=False)
         self._add = tf.function(self._added, autograph=False)
         self._apply = tf.function(self._applied, autograph=False)
@@ -68,20 +71,23 @@ class MeshedSteps:
         """Take `count` steps of the epoch from step `start` on; returns when they are done."""
         from tensorflow.experimental import dtensor
 
-        answers = [self._take(rows) for rows in self._rows[start : start + count]]
+        answers = [self._take(*self._examples(place)) for place in range(start, start + count)]
         losses, metrics = np.stack([dtensor.unpack(answer)[0].numpy() for answer in answers], 1)
         means = self._mesh.summed(hints) / self._mesh.processes
         return Outcome(losses, metrics, Hints(*map(float, means)))
 
-    def _take(self, rows: NDArray[np.int32]) -> Any:
+    def _examples(self, place: int) -> tuple[tuple[Any, ...], list[Any]]:
+        """Features, targets and their scale on the devices, and the rows of each micro-batch of a step of the epoch."""
+        return self._data, [self._mesh.split_batch(some) for some in self._rows[place]]
+
+    def _take(self, data: tuple[Any, ...], rows: list[Any]) -> Any:
         """One step: float32 [2], the loss and the metric sum of its examples, alike on every device."""
-        parts = [self._mesh.split_batch(some) for some in rows]
-        together = unrolled(len(parts))
-        if together == len(parts):
-            return self._call(*self._data, parts)
+        together = unrolled(len(rows))
+        if together == len(rows):
+            return self._call(*data, rows)
         total = self._zeros
-        for first in range(0, len(parts), together):
-            total = self._add(total, *self._data, parts[first : first + together])
+        for first in range(0, len(rows), together):
+            total = self._add(total, *data, rows[first : first + together])
         return self._apply(total)
 
     def _added(self, total: list[Any], *share: Any) -> list[Any]:

@@ -41,6 +41,11 @@ class Options(_Options):
         usual = cls.model_fields["dropout"].default
         return {**data, "dropout": tuple(usual[min(layer, len(usual) - 1)] for layer in range(len(data["units"])))}
 
+    @field_validator("dropout", mode="before")
+    @classmethod
+    def _one_for_all(cls, dropout: Any) -> Any:
+        return (dropout,) if isinstance(dropout, int | float) else dropout
+
     @field_validator("dropout")
     @classmethod
     def _one_for_each_layer(cls, dropout: tuple[float, ...], info: ValidationInfo) -> tuple[float, ...]:

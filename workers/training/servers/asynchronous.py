@@ -12,9 +12,9 @@ import numpy as np
 
 from workers.contract.spec import JobSpec
 from workers.training.checkpointing.state import is_seed
-from workers.training.data import Split, epoch_order, replica_batches
 from workers.training.distribution import REPLICA_SEED
 from workers.training.objective import Objective
+from workers.training.servers.feeding import Feed, feed_of
 from workers.training.servers.roll_call import Answers
 from workers.training.servers.serving import INDEX, STEP
 from workers.training.steps import Hints, Outcome
@@ -44,31 +44,29 @@ class AsynchronousSteps:
         self, distribution: Coordinated, model: Any, optimizer: Any, objective: Objective, spec: JobSpec
     ) -> None:
         self._chief = distribution
-        self._training = spec.training
-        self._samples_per_step = spec.samples_per_step
         self._steps_per_epoch, self._total = spec.steps_per_epoch, spec.total_steps
         self._ahead = distribution.workers * spec.options_of("strategy").in_flight  # type: ignore[attr-defined]
-        self._function = _worker_steps(distribution, model, optimizer, objective, spec)
+        self._feed = feed_of(distribution, spec)
+        replica = _worker_step(distribution, model, optimizer, objective, spec)
+        self._function = _worker_steps(distribution, self._feed, objective, replica)
         self._pending: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._done: queue.SimpleQueue[NDArray[np.float32] | Exception] = queue.SimpleQueue()
-        self._rows: NDArray[np.int32] = np.zeros((0, 0), np.int32)
-        self._first = self._dealt = self._taken = self._closures = 0
+        self._first = self._steps = self._dealt = self._taken = self._closures = 0
         self._finished = np.zeros((3, 0), np.float32)
         self._workers = [process.name for process in distribution.servers if process.role == "worker"]
         self._answers = Answers(self._workers)
         self._seconds_per_step = 0.0
         self._warm = False
 
-    def place(self, split: Split, scale: float) -> None:
-        """Send the training data to every worker, once."""
+    def place(self, split: Any, scale: float) -> None:
+        """Give every worker, once, what it keeps of the training data (a Split, or a Stream that the chief reads)."""
         import tensorflow as tf
 
-        self._samples = len(split)
-        features, targets = tf.constant(split.features), tf.constant(split.targets)
+        given = (tf.constant(scale, tf.float32), *self._feed.place(split, scale))
 
         def whole() -> Any:
             number = tf.strings.to_number(tf.io.read_file(INDEX))
-            return tf.data.Dataset.from_tensors((features, targets, tf.constant(scale, tf.float32), number)).repeat()
+            return tf.data.Dataset.from_tensors((number, *given)).repeat()
 
         self._data = iter(self._chief.coordinator.create_per_worker_dataset(whole))
         for _ in range(self._ahead):
@@ -77,10 +75,9 @@ class AsynchronousSteps:
 
     def begin_epoch(self, epoch: int) -> None:
         """Decide the order of an epoch (counted from 0). No step is under way."""
-        order = epoch_order(self._samples, seed=self._training.seed, epoch=epoch, shuffle=self._training.shuffle)
-        self._rows = replica_batches(order, global_batch=self._samples_per_step, replicas=1, replica=0)[:, 0]
+        self._feed.begin_epoch(epoch)
         self._first = epoch * self._steps_per_epoch
-        self._rows = self._rows[: self._total - self._first]
+        self._steps = min(self._steps_per_epoch, self._total - self._first)
         self._dealt = self._taken = 0
 
     @property
@@ -96,9 +93,9 @@ class AsynchronousSteps:
         from tensorflow.errors import OpError
 
         self._dealt = max(self._dealt, start)
-        end = min(fence, len(self._rows))
+        end = min(fence, self._steps)
         size = max(1, min(count, BUSY * count // self._chief.workers))
-        began, arrived = time.monotonic(), 0
+        began, arrived, waited = time.monotonic(), 0, self._feed.waited
         while self._finished.shape[1] < count:
             try:
                 while self._closures < self._ahead and self._dealt < end:
@@ -117,7 +114,7 @@ class AsynchronousSteps:
         self._taken = start + count
         hints = hints._replace(seconds_per_step=self._seconds_per_step)
         replicas = tuple(workers.astype(int).tolist())
-        return Outcome(losses, metrics, hints, replicas, self._chief.roll_call.news())
+        return Outcome(losses, metrics, hints, replicas, self._chief.roll_call.news(), self._feed.waited - waited)
 
     def _learn(self, seconds: float, steps: int) -> None:
         """What a step costs: of those that came, not of those that were asked for. The first are spent on compiling."""
@@ -131,13 +128,13 @@ class AsynchronousSteps:
         import tensorflow as tf
 
         left = end - self._dealt
-        rows = self._rows[self._dealt : self._dealt + min(size, -(-left // self._ahead))]
-        # As bytes, which have the same shape however many steps they are: another one would be traced again.
-        order, number = tf.constant(rows.tobytes()), tf.constant(self._first + self._dealt, tf.int64)
-        self._pending.put(self._chief.coordinator.schedule(self._function, args=(self._data, order, number)))
+        steps, brought = self._feed.take(self._dealt, min(size, -(-left // self._ahead)))
+        number = tf.constant(self._first + self._dealt, tf.int64)
+        arguments = (self._data, number, *map(tf.constant, brought))
+        self._pending.put(self._chief.coordinator.schedule(self._function, args=arguments))
         if not self._closures:
             self._answers.ask()
-        self._dealt += len(rows)
+        self._dealt += steps
         self._closures += 1
 
     def _next(self) -> NDArray[np.float32]:
@@ -160,45 +157,39 @@ class AsynchronousSteps:
         while True:
             remote = self._pending.get()
             try:
-                self._done.put(_fetch(remote))
+                self._done.put(fetched(remote))
             except Exception as error:  # noqa: BLE001  the training thread raises it
                 self._done.put(error)
 
 
-def _fetch(remote: Any) -> NDArray[np.float32]:
+def fetched(remote: Any) -> Any:
+    """What a closure brought back, once it has."""
     import tensorflow as tf
 
     while True:
         try:
-            answer: NDArray[np.float32] = remote.fetch()
+            return remote.fetch()
         except (tf.errors.UnavailableError, tf.errors.AbortedError, tf.errors.CancelledError):
-            # Its worker died before it had answered: the coordinator gives the step to another one. Whether there
+            # Its worker died before it had answered: the coordinator gives the closure to another one. Whether there
             # is any, and whether the servers live, the training thread finds out.
             time.sleep(RETRY_SECONDS)
-        else:
-            return answer
 
 
 def _worker_steps(
-    chief: Coordinated, model: Any, optimizer: Any, objective: Objective, spec: JobSpec
+    chief: Coordinated, feed: Feed, objective: Objective, replica: Callable[..., Any]
 ) -> Callable[..., Any]:
     """Steps of one worker, one after the other: float32 [3, steps], mean losses, metric sums and its own number."""
     import tensorflow as tf
 
-    share = spec.samples_per_step
-    replica = _worker_step(chief, model, optimizer, objective, spec)
-
-    def steps(data: Any, order: Any, first: Any) -> Any:
+    def steps(data: Any, first: Any, *brought: Any) -> Any:
         with tf.device("/device:CPU:0"):
-            features, targets, scale, worker = data.get_next()
-            rows = tf.reshape(tf.io.decode_raw(order, tf.int32), [-1, share])
-            count = tf.shape(rows)[0]
+            worker, scale, *given = data.get_next()
+            count, examples = feed.examples(tuple(given), brought)
             tf.io.write_file(STEP, tf.strings.as_string(first + 1))
 
         def body(index: Any, results: Any) -> tuple[Any, Any]:
             with tf.device("/device:CPU:0"):
-                own = tf.gather(features, rows[index]), tf.gather(targets, rows[index])
-                batch, labels = objective.prepare(*own, scale)
+                batch, labels = objective.prepare(*examples(index), scale)
             result = chief.strategy.run(replica, args=(batch, labels, first + tf.cast(index, tf.int64)))
             return index + 1, results.write(index, result)
 

@@ -15,7 +15,10 @@ from workers.contract.layout import ProcessAssignment
 from workers.contract.spec import JobSpec
 from workers.training.checkpointing.state import is_seed
 from workers.training.distribution import Distribution, packs
+from workers.training.evaluation import Evaluator
+from workers.training.inference.predictor import Predictor
 from workers.training.objective import Objective
+from workers.training.servers.answering import CoordinatedEvaluator, CoordinatedPredictor
 from workers.training.servers.asynchronous import AsynchronousSteps
 from workers.training.servers.roll_call import RollCall
 from workers.training.servers.serving import DONE, STEP
@@ -50,7 +53,7 @@ class Kept(NamedTuple):
 
 
 class Coordinated(Distribution):
-    """A tf.distribute.ParameterServerStrategy. The chief evaluates alone, so to the loop there is one replica, here."""
+    """A tf.distribute.ParameterServerStrategy. The chief counts alone, so to the loop there is one replica, here."""
 
     def __init__(self, strategy: Any, place: Place) -> None:
         import tensorflow as tf
@@ -61,6 +64,7 @@ class Coordinated(Distribution):
         self.replicas, self.local, self.processes = 1, (0,), 1
         self.roll_call = RollCall(place)
         self.roll_call.start()
+        self._trains = place.spec.kind == "train"
         self.weights: list[Kept] = []
         self.statistics: list[Kept] = []
         self.servers = [process for process in place.processes if process.role != "chief"]
@@ -99,6 +103,15 @@ class Coordinated(Distribution):
 
     def steps(self, model: Any, optimizer: Any, objective: Objective, spec: JobSpec) -> AsynchronousSteps:
         return AsynchronousSteps(self, model, optimizer, objective, spec)
+
+    def evaluator(self, model: Any, objective: Objective, **arguments: Any) -> Evaluator:
+        """While steps are taken the chief evaluates its copy alone; else the workers have nothing else to do."""
+        if self._trains:
+            return super().evaluator(model, objective, **arguments)
+        return CoordinatedEvaluator(self, model, objective, **arguments)
+
+    def predictor(self, model: Any, objective: Objective, *, scale: float) -> Predictor:
+        return CoordinatedPredictor(self, model, objective, scale=scale)
 
     def settle(self, model: Any) -> None:
         """Copy every variable from the servers."""
@@ -145,7 +158,7 @@ class Coordinated(Distribution):
         """Let the servers apply a worker's gradients."""
         import tensorflow as tf
 
-        gradients = [gradient for _, gradient in self.sent(self.weights, gradients)]
+        gradients = [gradient for _, gradient in self.sent(self.weights, list(map(_each_row_once, gradients)))]
         devices = {part.device for kept in self.weights for part in kept.parts}
         # What belongs to no variable (the learning rate, a norm) is computed beside them where there is one place.
         with tf.device(devices.pop()) if len(devices) == 1 else contextlib.nullcontext():
@@ -177,6 +190,20 @@ class Coordinated(Distribution):
 
         made = tf.Variable(variable.numpy(), trainable=variable.trainable)
         return Kept(variable, list(getattr(made, "variables", [made])))
+
+
+def _each_row_once(gradient: Any) -> Any:
+    """The gradient of an embedding, whose rows come as often as they were used, summed by row; others as they are.
+
+    Keras would square each of them by itself where an optimizer squares gradients.
+    """
+    import tensorflow as tf
+
+    if not isinstance(gradient, tf.IndexedSlices):
+        return gradient
+    rows, places = tf.unique(gradient.indices)
+    sums = tf.math.unsorted_segment_sum(gradient.values, places, tf.size(rows))
+    return tf.IndexedSlices(sums, rows, gradient.dense_shape)
 
 
 def _messages(parts: list[Any]) -> list[list[Any]]:

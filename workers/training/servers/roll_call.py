@@ -97,7 +97,8 @@ class Answers:
     any answer has taken so far, and START_SECONDS for its first one, since it compiles for that.
     """
 
-    def __init__(self, workers: Sequence[str]) -> None:
+    def __init__(self, workers: Sequence[str], what: str = "its steps") -> None:
+        self._what = what
         self._latest = dict.fromkeys(workers, 0.0)
         self._longest = 0.0
         self._newest = time.monotonic()
@@ -122,7 +123,7 @@ class Answers:
         silent = time.monotonic() - self._newest
         if silent > patience:
             raise PeerLost(
-                f"{worker} listens but has not brought back its steps for {silent:.0f} s, so the epoch cannot end: "
+                f"{worker} listens but has not brought back {self._what} for {silent:.0f} s, so the job cannot go on: "
                 "it is stopped, stuck or cut off from the parameter servers."
             )
 

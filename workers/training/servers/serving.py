@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 from workers.contract.assignment import Place
+from workers.contract.kinds import WORK
 from workers.training.gauges import Gauges
 from workers.training.reporter import Reporter, Values
 
@@ -39,7 +40,8 @@ def serve(place: Place, reporter: Reporter) -> None:
     newest = _wait_for_chief(home)
     if newest is not None:
         gauges.start()
-        reporter.phase("training", "Takes steps for the chief" if process.replicas else "Keeps variables")
+        taken = "steps" if place.spec.kind == "train" else "examples"
+        reporter.phase(WORK[place.spec.kind], f"Takes {taken} for the chief" if process.replicas else "Keeps variables")
         _follow(home, newest, place, reporter)
         gauges.stop()
     del server

@@ -27,8 +27,8 @@ summary = (
 )
 
 MOST = 64
-in_memory_only = one_loss_only = True
-"""Its steps take examples from data that lies on the devices."""
+one_loss_only = True
+"""Its step has one optimizer."""
 on_mesh = True
 """Not every operation of TensorFlow has a layout there; models say which kinds of job they cannot do."""
 DEPTHWISE = ("DepthwiseConv1D", "DepthwiseConv2D", "SeparableConv1D", "SeparableConv2D")
@@ -139,9 +139,9 @@ def check_training(options: Options, training: Training) -> list[Problem]:
     if training.mixed_precision == "float16":
         message = "needs a loss scale that is decided within the step, which DTensor cannot compile"
         problems.append(Problem("mixed_precision", message, "float16", "Use bfloat16 or none"))
-    if training.sharding == "off" and options.processes > 1:
+    if training.sharding in {"file", "off"} and options.processes > 1:
         message = "lets each worker draw examples of its own, and the processes of a mesh take every batch together"
-        problems.append(Problem("sharding", message, "off", "Use auto or data"))
+        problems.append(Problem("sharding", message, training.sharding, "Use auto or data"))
     return problems
 
 

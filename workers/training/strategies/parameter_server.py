@@ -18,12 +18,11 @@ if TYPE_CHECKING:
 title = "Parameter server"
 summary = (
     "Asynchronous: workers step each on their own with their share of the global batch, parameter servers keep the "
-    "weights. Steps count over all workers. A lost worker does not end the job."
+    "weights. Steps count over all workers. A lost worker does not end the job. Data that stays on disk is read by the "
+    "chief, which sends each step its examples."
 )
 
 SHARD_BYTES = 256 * 1024
-in_memory_only = True
-"""Its steps take examples from data that lies on the devices."""
 
 
 class Options(_Options):

@@ -36,15 +36,17 @@ class StreamedSteps(Steps):
     ) -> None:
         super().__init__(distribution, model, optimizer, objective, spec)
         self._epoch = 0
-        self._next = -1
-        self._reader: Reader | None = None
         self._orders: dict[int, Any] = {}
 
     def place(self, split: Any, scale: float) -> None:
         """`split` is a Stream; nothing is read yet."""
-        self._stream: Stream = split
-        self._scale = self._distribution.spread([np.float32(scale)] * len(self._distribution.local))
-        self._walk_of = walk_of(split, self._spec, self._distribution)
+        local = self._distribution.local
+        self._scale = self._distribution.spread([np.float32(scale)] * len(local))
+        walk = walk_of(split, self._spec, self._distribution)
+        first = 0 if walk.endless else local[0]
+        share = self._spec.training.global_batch // self._distribution.replicas
+        parts = [slice((first + index) * share, (first + index + 1) * share) for index in range(len(local))]
+        self._ahead = Ahead(walk, parts, self._spec.micro_batches)
 
     def begin_epoch(self, epoch: int) -> None:
         """The reader goes on by itself where it stands before that epoch."""
@@ -53,43 +55,14 @@ class StreamedSteps(Steps):
     def run(self, start: int, count: int, hints: Hints, fence: int) -> Outcome:
         """As Steps.run, in several calls where the examples of one would be too many."""
         position = self._epoch * self._spec.steps_per_epoch + start
-        if self._reader is None or position != self._next:
-            self._begin_at(position)
-        self._next = position + count
-        outcomes, waited = [], 0.0
-        while count:
-            before = time.monotonic()
-            steps = [self._take() for _ in range(min(count, self._capacity))]
-            waited += time.monotonic() - before
+        outcomes, waited, end = [], self._ahead.waited, position + count
+        while position < end:
+            steps = self._ahead.some(position, end, most_bytes=CALL_BYTES, most=MOST_STEPS)
             outcomes.append(self._run(steps, hints))
-            count -= len(steps)
+            position += len(steps)
         losses = np.concatenate([each.losses for each in outcomes])
         metrics = np.concatenate([each.metrics for each in outcomes])
-        return Outcome(losses, metrics, outcomes[-1].hints, waited=waited)
-
-    def _begin_at(self, position: int) -> None:
-        if self._reader is not None:
-            self._reader.close()
-        walk, local = self._walk_of, self._distribution.local
-        first = 0 if walk.endless else local[0]
-        share = self._spec.training.global_batch // self._distribution.replicas
-        slices = [slice((first + index) * share, (first + index + 1) * share) for index in range(len(local))]
-        micro_batches, decode = self._spec.micro_batches, self._stream.source.decode
-
-        def shares() -> Iterator[Shares]:
-            batches = walk.batches(position * micro_batches)
-            while True:
-                step = [next(batches) for _ in range(micro_batches)]
-                yield [_together([decode((rows[0][part], rows[1][part])) for rows in step]) for part in slices]
-
-        self._reader = Reader(shares)
-        first_step = self._reader.peek()
-        size = sum(features.nbytes + targets.nbytes for features, targets in first_step)
-        self._capacity = max(1, min(MOST_STEPS, CALL_BYTES // max(1, size)))
-
-    def _take(self) -> Shares:
-        assert self._reader is not None
-        return self._reader.take()
+        return Outcome(losses, metrics, outcomes[-1].hints, waited=self._ahead.waited - waited)
 
     def _run(self, steps: list[Shares], hints: Hints) -> Outcome:
         import tensorflow as tf
@@ -97,7 +70,7 @@ class StreamedSteps(Steps):
         if self._call is None:
             self._call = tf.function(self._walk, autograph=False)
         # Of two sizes only, since each is compiled.
-        room = 1 if len(steps) == 1 else self._capacity
+        room = 1 if len(steps) == 1 else room_for(steps[0], CALL_BYTES, MOST_STEPS)
         rows, replicas = room * len(steps[0][0][1]), range(len(steps[0]))
         columns = [[_filled([step[replica][part] for step in steps], rows) for replica in replicas] for part in (0, 1)]
         data = (*(self._distribution.spread(column) for column in columns), self._scale)
@@ -144,28 +117,62 @@ def walk_of(stream: Stream, spec: JobSpec, distribution: Distribution) -> Walk:
     )
 
 
+class Ahead:
+    """The steps of a walk by their numbers, read ahead in a thread for as long as one follows the other."""
+
+    def __init__(self, walk: Walk, parts: list[slice], micro_batches: int = 1) -> None:
+        """`parts` of each batch are what the replicas of this process get of it."""
+        self._walk, self._parts, self._micro_batches = walk, parts, micro_batches
+        self._reader: Reader | None = None
+        self._next = 0
+        self.waited = 0.0
+        """Seconds that were spent waiting for the disk, so far."""
+
+    def some(self, position: int, end: int, *, most_bytes: int, most: int) -> list[Shares]:
+        """The steps from `position` on, one at least: fewer than up to `end` where they would be too many."""
+        steps = [self.take(position)]
+        room = min(end - position, room_for(steps[0], most_bytes, most))
+        return steps + [self.take(position + number) for number in range(1, room)]
+
+    def take(self, position: int) -> Shares:
+        """One step. Raises what reading it raised."""
+        began = time.monotonic()
+        if self._reader is None or position != self._next:
+            if self._reader is not None:
+                self._reader.close()
+            self._reader = Reader(lambda: self._shares(position))
+        self._next = position + 1
+        found = self._reader.take()
+        self.waited += time.monotonic() - began
+        return found
+
+    def _shares(self, position: int) -> Iterator[Shares]:
+        decode, batches = self._walk.stream.source.decode, self._walk.batches(position * self._micro_batches)
+        while True:
+            step = [next(batches) for _ in range(self._micro_batches)]
+            yield [_together([decode((rows[0][part], rows[1][part])) for rows in step]) for part in self._parts]
+
+
+def room_for(step: Shares, most_bytes: int, most: int) -> int:
+    """How many such steps are at most so many bytes; one always fits."""
+    size = sum(features.nbytes + targets.nbytes for features, targets in step)
+    return max(1, min(most, most_bytes // max(1, size)))
+
+
 class Reader:
     """Runs an iterator ahead in a thread of its own, by a few steps."""
 
     def __init__(self, make: Callable[[], Iterator[Shares]], ahead: int = 8) -> None:
         self._ready: queue.Queue[Shares | BaseException] = queue.Queue(ahead)
         self._over = threading.Event()
-        self._first: list[Shares] = []
         threading.Thread(target=self._read, args=(make,), name="reader", daemon=True).start()
 
     def take(self) -> Shares:
         """The next step's examples. Raises what reading them raised."""
-        if self._first:
-            return self._first.pop()
         found = self._ready.get()
         if isinstance(found, BaseException):
             raise found
         return found
-
-    def peek(self) -> Shares:
-        """The next step's examples, which stay to be taken."""
-        self._first = [self.take()]
-        return self._first[0]
 
     def close(self) -> None:
         """Nobody takes any more."""
