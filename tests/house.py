@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -41,12 +42,13 @@ class House:
         self.folder = folder
         self.port = free_port()
         self.socket = folder / "redis.sock"
+        self.database = folder / "house.sqlite3"
         self.url = f"http://127.0.0.1:{self.port}"
         self.env = {
             **os.environ,
             "LOCKSTEP_HOME": str(folder),
             "REDIS_URL": f"unix://{self.socket}?db=0",
-            "DATABASE_URL": f"sqlite:////{folder / 'house.sqlite3'}",
+            "DATABASE_URL": f"sqlite:////{self.database}",
             "SECRET_KEY": "only-for-tests-" + "x" * 50,
             "HTTPS": "0",
             "ALLOWED_HOSTS": "127.0.0.1",
@@ -86,6 +88,10 @@ class House:
             if name == "redis":
                 wait_for(self._redis_answers, what="Redis")
         return self
+
+    def begin_with(self, migrated: Path) -> None:
+        """Take this database, of the fixture of that name, for a house's own."""
+        shutil.copyfile(migrated, self.database)
 
     def kill(self, name: str) -> None:
         """SIGKILL, as a crash would."""

@@ -38,10 +38,10 @@ print(json.dumps({"points": points, "logs": logs}))
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[House]:
+def house(tmp_path: Path, migrated: Path) -> Iterator[House]:
     house = House(tmp_path)
+    house.begin_with(migrated)
     house.start("redis")
-    house.manage("migrate", "-v", "0")
     house.manage("shell", "-v", "0", "-c", "from webapp.teams.models import User; User.objects.create_user('alice')")
     house.manage("createteam", "vision", "--owner", "alice")
     house.start("web", "ingest", "control", "host")
