@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 import redis as redis_client
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
 
 from tests.seed import SEED_SPEC
 from tests.waiting import wait_for
@@ -20,6 +22,16 @@ from webapp.teams.models import Membership, Role, Team, User
 
 ROOT = Path(__file__).resolve().parent.parent
 __all__ = ["RedisServer", "wait_for"]
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling:
+    """Modules are dealt out whole; those of the browser together, since they share houses and train on all cores."""
+
+    class Dealing(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return "tests/e2e" if nodeid.startswith("tests/e2e/") else super()._split_scope(nodeid)
+
+    return Dealing(config, log)
 
 
 class RedisServer:

@@ -126,16 +126,10 @@ class House:
         return "\n".join(path.read_text(errors="replace").splitlines()[-lines:]) if path.exists() else ""
 
     def end(self) -> None:
-        for name in reversed(self.MEMBERS):
-            process = self.processes.pop(name, None)
-            if process is None:
-                continue
-            process.send_signal(signal.SIGTERM)
-            try:
-                process.wait(15)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+        redis = self.processes.pop("redis", None)  # the last one, since the others miss it
+        _end(*self.processes.values())
+        _end(*filter(None, [redis]))
+        self.processes.clear()
         for process in supervisors(self.folder):
             process.kill()
 
@@ -156,6 +150,17 @@ class House:
                 return bool(answer.status == 200)
         except (urllib.error.URLError, OSError):
             return False
+
+
+def _end(*processes: subprocess.Popen[bytes]) -> None:
+    for process in processes:
+        process.send_signal(signal.SIGTERM)
+    for process in processes:
+        try:
+            process.wait(15)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
 
 
 def supervisors(folder: Path) -> list[psutil.Process]:
