@@ -74,7 +74,7 @@ def test_a_paused_job_goes_on_where_it_stood(house: Server, page: Page, tmp_path
 
 def test_another_job_goes_on_from_its_checkpoint_under_another_strategy(house: Server, page: Page) -> None:
     house.log_in(page, "alice")
-    first = house.ask("show(Job.objects.order_by('pk').first().pk)")
+    first = house.ask("show(Job.objects.order_by('-pk').first().pk)")
     page.goto(f"{house.url}/jobs/{first}/#checkpoints")
     page.get_by_role("link", name="Continue in a new job").nth(1).click()
     expect(page.locator("[data-going-on]")).to_contain_text(f"job {first}")
