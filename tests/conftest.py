@@ -3,20 +3,35 @@
 from __future__ import annotations
 
 import copy
+import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import redis as redis_client
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
 
 from tests.seed import SEED_SPEC
 from tests.waiting import wait_for
 from webapp.teams.models import Membership, Role, Team, User
 
+ROOT = Path(__file__).resolve().parent.parent
 __all__ = ["RedisServer", "wait_for"]
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling:
+    """Modules are dealt out whole; those of the browser together, since they share houses and train on all cores."""
+
+    class Dealing(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return "tests/e2e" if nodeid.startswith("tests/e2e/") else super()._split_scope(nodeid)
+
+    return Dealing(config, log)
 
 
 class RedisServer:
@@ -59,6 +74,16 @@ def redis_server() -> Iterator[RedisServer]:
     yield server
     server.kill()
     shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database file with all tables and no rows, for houses to begin with: `migrate` takes seconds each time."""
+    folder = tmp_path_factory.mktemp("migrated")
+    path = folder / "empty.sqlite3"
+    environment = {**os.environ, "LOCKSTEP_HOME": str(folder), "DATABASE_URL": f"sqlite:///{path}"}
+    subprocess.run([sys.executable, ROOT / "manage.py", "migrate", "-v0"], env=environment, check=True)
+    return path
 
 
 @pytest.fixture

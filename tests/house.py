@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -41,12 +42,13 @@ class House:
         self.folder = folder
         self.port = free_port()
         self.socket = folder / "redis.sock"
+        self.database = folder / "house.sqlite3"
         self.url = f"http://127.0.0.1:{self.port}"
         self.env = {
             **os.environ,
             "LOCKSTEP_HOME": str(folder),
             "REDIS_URL": f"unix://{self.socket}?db=0",
-            "DATABASE_URL": f"sqlite:////{folder / 'house.sqlite3'}",
+            "DATABASE_URL": f"sqlite:////{self.database}",
             "SECRET_KEY": "only-for-tests-" + "x" * 50,
             "HTTPS": "0",
             "ALLOWED_HOSTS": "127.0.0.1",
@@ -87,6 +89,10 @@ class House:
                 wait_for(self._redis_answers, what="Redis")
         return self
 
+    def begin_with(self, migrated: Path) -> None:
+        """Take this database, of the fixture of that name, for a house's own."""
+        shutil.copyfile(migrated, self.database)
+
     def kill(self, name: str) -> None:
         """SIGKILL, as a crash would."""
         process = self.processes.pop(name)
@@ -120,16 +126,10 @@ class House:
         return "\n".join(path.read_text(errors="replace").splitlines()[-lines:]) if path.exists() else ""
 
     def end(self) -> None:
-        for name in reversed(self.MEMBERS):
-            process = self.processes.pop(name, None)
-            if process is None:
-                continue
-            process.send_signal(signal.SIGTERM)
-            try:
-                process.wait(15)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+        redis = self.processes.pop("redis", None)  # the last one, since the others miss it
+        _end(*self.processes.values())
+        _end(*filter(None, [redis]))
+        self.processes.clear()
         for process in supervisors(self.folder):
             process.kill()
 
@@ -150,6 +150,17 @@ class House:
                 return bool(answer.status == 200)
         except (urllib.error.URLError, OSError):
             return False
+
+
+def _end(*processes: subprocess.Popen[bytes]) -> None:
+    for process in processes:
+        process.send_signal(signal.SIGTERM)
+    for process in processes:
+        try:
+            process.wait(15)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
 
 
 def supervisors(folder: Path) -> list[psutil.Process]:

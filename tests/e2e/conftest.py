@@ -7,12 +7,14 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import urljoin
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Error, Page, sync_playwright
 
 from tests.house import PYTHON, ROOT, House
 
@@ -24,6 +26,7 @@ FLAGS = (
     "--disable-component-update",
     "--disable-sync",
     "--no-first-run",
+    "--disable-features=SpareRendererForSitePerProcess",  # one more process for each page, which no test waits for
 )
 SHELL = """
 import json, os, sys, traceback
@@ -81,6 +84,11 @@ class Server(House):
         code = f"team, user = someone({user!r}, {team!r}, {role!r}); show(login_path(user))"
         return f"{self.url}{self.ask(code)}"
 
+    def log_in(self, page: Page, user: str, *, team: str = "vision", role: str = "member") -> None:
+        """The browser holds the user's session; what a login would show is not drawn."""
+        answer = page.request.get(self.login_address(user, team=team, role=role), max_redirects=0)
+        assert answer.headers["location"] == "/", answer.text()
+
     def end(self) -> None:
         if self._shell is not None:
             self._shell.communicate(timeout=15)
@@ -88,18 +96,32 @@ class Server(House):
         super().end()
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    """Redis and web with a database of their own, for the tests of one module; each makes its own team."""
+@contextmanager
+def served(migrated: Path, *members: str) -> Iterator[Server]:
+    """A house of its own, with the members beside Redis and web."""
     folder = Path(tempfile.mkdtemp(prefix="ls-e2e-"))
     house = Server(folder)
     try:
-        house.manage("migrate", "-v", "0")
-        house.start("redis", "web").wait_until_ready()
+        house.begin_with(migrated)
+        house.start("redis", "web", *members).wait_until_ready()
         yield house
     finally:
         house.end()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="package")
+def server(migrated: Path) -> Iterator[Server]:
+    """Redis and web, for all pages whose data are made up; each module makes its own jobs."""
+    with served(migrated) as house:
+        yield house
+
+
+@pytest.fixture(scope="package")
+def house(migrated: Path) -> Iterator[Server]:
+    """All members of a house, for all that is really trained and looked at; nothing there is killed."""
+    with served(migrated, "ingest", "control", "host") as house:
+        yield house
 
 
 # Not for the session: while Playwright lives, its event loop runs in this thread and Django's ORM refuses to work.
@@ -113,18 +135,44 @@ def chromium() -> Iterator[Browser]:
         browser.close()
 
 
-@pytest.fixture
-def page(chromium: Browser) -> Iterator[Page]:
-    """A page that fails its test when a script throws or the content policy stops something."""
-    context = chromium.new_context(viewport={"width": 1280, "height": 800}, reduced_motion="reduce")
-    page = context.new_page()
-    page.set_default_timeout(15_000)
-    faults: list[str] = []
-    page.on("pageerror", lambda error: faults.append(str(error)))
-    page.on("console", lambda said: faults.append(said.text) if "Content Security Policy" in said.text else None)
-    yield page
+@pytest.fixture(scope="module")
+def window(chromium: Browser) -> Iterator[Page]:
+    """The one page of a module: one in a new context takes four times as much processor time as an address in this."""
+    context = chromium.new_context()
+    yield context.new_page()
     context.close()
+
+
+@pytest.fixture
+def page(window: Page) -> Iterator[Page]:
+    """A page as nobody has used it; it fails its test when a script throws or the content policy stops something."""
+    window.set_viewport_size({"width": 1280, "height": 800})
+    window.emulate_media(color_scheme="light", reduced_motion="reduce")
+    window.set_default_timeout(15_000)
+    faults: list[str] = []
+
+    def hear(said: ConsoleMessage) -> None:
+        if "Content Security Policy" in said.text:
+            faults.append(said.text)
+
+    def fault(error: Error) -> None:
+        faults.append(str(error))
+
+    window.on("pageerror", fault)
+    window.on("console", hear)
+    yield window
+    forget(window)
+    window.remove_listener("pageerror", fault)
+    window.remove_listener("console", hear)
     assert not faults, faults
+
+
+def forget(page: Page) -> None:
+    """Leave the page, and nothing of its user in the browser."""
+    page.unroute_all()
+    page.goto(urljoin(page.url, "/healthz"))
+    page.evaluate("localStorage.clear(), sessionStorage.clear()")
+    page.context.clear_cookies()
 
 
 def violations(page: Page) -> list[str]:

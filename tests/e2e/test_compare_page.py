@@ -19,7 +19,7 @@ PAIR = SCENE + (
 
 
 def _open(page: Page, server: Server, jobs: list[int], more: str = "") -> None:
-    page.goto(server.login_address("alice"))
+    server.log_in(page, "alice")
     page.goto(f"{server.url}/t/vision/compare/?jobs={','.join(map(str, jobs))}{more}")
 
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.house import House, supervisors
+from tests.e2e.conftest import Server
+from tests.house import supervisors
 from tests.waiting import wait_for
 
 SPEC = """
@@ -21,9 +22,7 @@ strategy: {name: mirrored, options: {devices: 2}}
 training: {steps: 1000000, global_batch: 64, optimizer: {name: sgd, learning_rate: 0.001}}
 """
 READ = """
-import json
 from webapp.ingest.models import LogLine
-from webapp.jobs.models import Job
 from webapp.metrics import store
 points = [
     [c.key.name, c.key.replica, c.steps.tolist(), [repr(v) for v in c.values.tolist()]]
@@ -33,28 +32,26 @@ logs = {}
 for line in LogLine.objects.order_by("id"):
     name = f"{line.process}.{line.stream}"
     logs[name] = logs.get(name, "") + line.text + ("" if line.partial else chr(10))
-print(json.dumps({"points": points, "logs": logs}))
+show({"points": points, "logs": logs})
 """
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[House]:
-    house = House(tmp_path)
-    house.start("redis")
-    house.manage("migrate", "-v", "0")
-    house.manage("shell", "-v", "0", "-c", "from webapp.teams.models import User; User.objects.create_user('alice')")
-    house.manage("createteam", "vision", "--owner", "alice")
-    house.start("web", "ingest", "control", "host")
+def house(tmp_path: Path, migrated: Path) -> Iterator[Server]:
+    house = Server(tmp_path)
+    house.begin_with(migrated)
+    house.start()
+    house.ask("someone('alice', 'vision', 'owner')")
     yield house.wait_until_ready()
     house.end()
 
 
-def job(house: House) -> dict[str, Any]:
-    shown: dict[str, Any] = json.loads(house.manage("show", "1", "--json").stdout)
+def job(house: Server) -> dict[str, Any]:
+    shown: dict[str, Any] = house.ask("show(Job.objects.values('state', 'step', 'cause', 'log_tail').get())")
     return shown
 
 
-def wait_for_step(house: House, step: int) -> int:
+def wait_for_step(house: Server, step: int) -> int:
     def reached() -> int:
         shown = job(house)
         assert shown["state"] not in {"failed", "cancelled", "succeeded"}, shown["cause"] + shown["log_tail"]
@@ -77,7 +74,7 @@ def written(run: Path) -> dict[tuple[str, int | None], list[tuple[int, str]]]:
 
 @pytest.mark.e2e
 @pytest.mark.tensorflow
-def test_it_loses_no_point_and_no_log_line_whatever_is_killed(house: House, tmp_path: Path) -> None:
+def test_it_loses_no_point_and_no_log_line_whatever_is_killed(house: Server, tmp_path: Path) -> None:
     (tmp_path / "spec.yaml").write_text(SPEC)
     house.manage("submit", str(tmp_path / "spec.yaml"))
     step = wait_for_step(house, 1)
@@ -106,9 +103,9 @@ def test_it_loses_no_point_and_no_log_line_whatever_is_killed(house: House, tmp_
     assert logs == {path.name: path.read_text() for path in (run / "logs").iterdir() if path.stat().st_size}
 
 
-def stored(house: House) -> tuple[dict[tuple[str, int | None], list[tuple[int, str]]], dict[str, str]]:
+def stored(house: Server) -> tuple[dict[tuple[str, int | None], list[tuple[int, str]]], dict[str, str]]:
     """What the database holds, in the shape of `written`, and each log as one text."""
-    found = json.loads(house.manage("shell", "-v", "0", "-c", READ).stdout)
+    found = house.ask(READ)
     points = {
         (name, replica): list(zip(steps, values, strict=True)) for name, replica, steps, values in found["points"]
     }

@@ -61,7 +61,7 @@ MODULES = """const load = (name) => import(
 
 
 def _open(page: Page, server: Server, job: int, fragment: str = "") -> None:
-    page.goto(server.login_address("alice"))
+    server.log_in(page, "alice")
     page.goto(f"{server.url}/jobs/{job}/{fragment}")
     page.wait_for_selector(".job[data-loaded]", state="attached")
 

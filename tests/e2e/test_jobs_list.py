@@ -46,7 +46,7 @@ def ids(server: Server) -> list[int]:
 
 @pytest.fixture
 def table(server: Server, page: Page, ids: list[int]) -> Page:
-    page.goto(server.login_address("alice", team="table", role="owner"))
+    server.log_in(page, "alice", team="table", role="owner")
     page.goto(f"{server.url}/t/table/jobs/")
     expect(page.locator("tbody tr")).to_have_count(4)
     return page
@@ -178,7 +178,7 @@ def test_a_new_job_waits_behind_a_button_while_somebody_reads(server: Server, ta
 
 
 def test_an_empty_team_is_shown_the_next_step(server: Server, page: Page) -> None:
-    page.goto(server.login_address("alice", team="fresh", role="owner"))
+    server.log_in(page, "alice", team="fresh", role="owner")
     page.goto(f"{server.url}/t/fresh/jobs/")
     expect(page.get_by_role("heading", name="No jobs yet")).to_be_visible()
     page.locator(".empty").get_by_role("link", name="New job").click()

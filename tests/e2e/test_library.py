@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -24,15 +23,9 @@ keras.Model(entry, keras.layers.Dense(10, activation="softmax")(hidden)).save(sy
 """
 
 
-@pytest.fixture(scope="module")
-def house(server: Server) -> Iterator[Server]:
-    server.start("ingest", "control", "host")
-    yield server
-
-
 @pytest.fixture
 def member(house: Server, page: Page) -> Page:
-    page.goto(house.login_address("alice", role="owner"))
+    house.log_in(page, "alice", team="library", role="owner")
     return page
 
 
@@ -45,7 +38,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def choose(page: Page, house: Server, path: Path) -> None:
-    page.goto(f"{house.url}/t/vision/library/")
+    page.goto(f"{house.url}/t/library/library/")
     page.get_by_role("link", name="Upload", exact=True).click()
     page.locator("#file").set_input_files(path)
     expect(page.locator("[data-file-name]")).to_have_text(path.name)
@@ -68,10 +61,10 @@ def test_a_file_is_uploaded_checked_chosen_and_trained(house: Server, member: Pa
     member.get_by_role("button", name="Start job").click()
     member.wait_for_url("**/jobs/*/")
     expect(member.locator("[data-state-place]")).to_contain_text("Succeeded", timeout=150_000)
-    assert house.ask("show(Job.objects.get().model)") == "keras_file"
-    latest = house.ask("show(Job.objects.get().latest)")
+    assert house.ask("show(Job.objects.get(team__slug='library').model)") == "keras_file"
+    latest = house.ask("show(Job.objects.get(team__slug='library').latest)")
     assert latest["accuracy"] > 0.5
-    member.goto(f"{house.url}/t/vision/library/")
+    member.goto(f"{house.url}/t/library/library/")
     member.get_by_role("link", name="digits net").click()
     expect(member.locator("main")).to_contain_text("Succeeded")
 
@@ -81,7 +74,7 @@ def test_what_is_refused_says_why_and_leaves_nothing(house: Server, member: Page
     choose(member, house, path)
     member.get_by_role("button", name="Upload").click()
     expect(member.locator("[data-reason]")).to_contain_text("holds a Lambda layer, which is code")
-    member.goto(f"{house.url}/t/vision/library/")
+    member.goto(f"{house.url}/t/library/library/")
     expect(member.locator("main")).not_to_contain_text("trap")
 
 
@@ -112,11 +105,12 @@ def test_an_upload_goes_on_after_a_reload(house: Server, member: Page, tmp_path:
     member.route("**/uploads/*?offset=8388608", lambda route: route.abort())
     member.get_by_role("button", name="Upload").click()
     expect(member.locator("[data-doing]")).to_contain_text("trying again")
-    member.goto(f"{house.url}/t/vision/jobs/")
+    member.goto(f"{house.url}/t/library/jobs/")
     member.unroute("**/uploads/*?offset=8388608")
     choose(member, house, path)
     asked: list[str] = []
-    member.on("request", lambda request: asked.append(request.url) if request.method == "PUT" else None)
+    # Held until it is written down: of the page's events one may be missed on a busy machine.
+    member.route("**/uploads/*?offset=*", lambda route: (asked.append(route.request.url), route.continue_()))
     member.get_by_role("button", name="Go on").click()
     expect(member.locator("[data-reason]")).to_contain_text("torn or not a .keras file", timeout=30_000)
     assert [url.partition("offset=")[2] for url in asked] == ["8388608", "16777216"]
@@ -126,7 +120,7 @@ def test_an_upload_goes_on_after_a_reload(house: Server, member: Page, tmp_path:
 @pytest.mark.parametrize("path", ["", "upload/", "dataset/digits/", "model/cnn/"])
 def test_everybody_can_use_it_at_any_width(house: Server, member: Page, path: str, theme: str) -> None:
     member.emulate_media(color_scheme=theme, reduced_motion="reduce")
-    member.goto(f"{house.url}/t/vision/library/{path}")
+    member.goto(f"{house.url}/t/library/library/{path}")
     assert violations(member) == []
     for width in (390, 1280):
         member.set_viewport_size({"width": width, "height": 800})

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -18,12 +16,6 @@ PLOT = """document.querySelector('[data-chart="loss"] .chart-plot')"""
 def drawn(page: Page) -> int:
     """Points of the longest curve in the loss chart."""
     return int(page.evaluate(f"Math.max(0, ...({PLOT}?.data ?? []).map(trace => trace.x?.length ?? 0))"))
-
-
-@pytest.fixture(scope="module")
-def house(server: Server) -> Iterator[Server]:
-    server.start("ingest", "control", "host")
-    return server
 
 
 def fill(page: Page, house: Server, *, epochs: int) -> None:

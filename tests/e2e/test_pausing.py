@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,12 +18,6 @@ STEPS = """(document.querySelector('[data-chart="loss"] .chart-plot')?.data ?? [
     .map(trace => [...(trace.x ?? [])]).reduce((a, b) => a.length >= b.length ? a : b, [])"""
 
 
-@pytest.fixture(scope="module")
-def house(server: Server) -> Iterator[Server]:
-    server.start("ingest", "control", "host")
-    return server
-
-
 def steps(page: Page) -> list[float]:
     """Where the points of the loss curve lie."""
     return list(page.evaluate(STEPS))
@@ -35,11 +28,11 @@ def state(page: Page, words: str, seconds: int = 90) -> None:
 
 
 def test_a_paused_job_goes_on_where_it_stood(house: Server, page: Page, tmp_path: Path) -> None:
-    page.goto(house.login_address("alice"))
+    house.log_in(page, "alice")
     page.goto(f"{house.url}/t/vision/jobs/new/")
     expect(page.locator("#summary")).to_contain_text("Can start now", timeout=60_000)
-    page.get_by_label("Epochs", exact=True).last.fill("1500")
-    page.get_by_label("Every N steps").fill("5000")
+    page.get_by_label("Epochs", exact=True).last.fill("300")
+    page.get_by_label("Every N steps").fill("1500")
     page.get_by_label("SavedModel, a zip for serving").uncheck()
     page.get_by_role("button", name="Start job").click()
     page.wait_for_url("**/jobs/*/")
@@ -68,7 +61,7 @@ def test_a_paused_job_goes_on_where_it_stood(house: Server, page: Page, tmp_path
     assert shown == sorted(set(shown))
     assert max(later - earlier for earlier, later in itertools.pairwise(shown)) < 60  # thinned, no gap
     job = page.url.rstrip("/").rpartition("/")[2]
-    assert house.ask(f"job = Job.objects.get(pk={job}); show([job.step, job.attempts.count()])") == [16500, 2]
+    assert house.ask(f"job = Job.objects.get(pk={job}); show([job.step, job.attempts.count()])") == [3300, 2]
 
     page.get_by_role("tab", name="Checkpoints").click()
     with page.expect_download() as download:
@@ -80,8 +73,8 @@ def test_a_paused_job_goes_on_where_it_stood(house: Server, page: Page, tmp_path
 
 
 def test_another_job_goes_on_from_its_checkpoint_under_another_strategy(house: Server, page: Page) -> None:
-    page.goto(house.login_address("alice"))
-    first = house.ask("show(Job.objects.order_by('pk').first().pk)")
+    house.log_in(page, "alice")
+    first = house.ask("show(Job.objects.order_by('-pk').first().pk)")
     page.goto(f"{house.url}/jobs/{first}/#checkpoints")
     page.get_by_role("link", name="Continue in a new job").nth(1).click()
     expect(page.locator("[data-going-on]")).to_contain_text(f"job {first}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
 
@@ -24,12 +23,6 @@ show(job.pk)
 """
 
 
-@pytest.fixture(scope="module")
-def house(server: Server) -> Iterator[Server]:
-    server.start("ingest", "control", "host")
-    return server
-
-
 def put_to_use(page: Page, house: Server, job: int, verb: str) -> None:
     """From the checkpoint's row through the form to the end of the new job."""
     page.goto(f"{house.url}/jobs/{job}/#checkpoints")
@@ -47,7 +40,7 @@ def put_to_use(page: Page, house: Server, job: int, verb: str) -> None:
 
 
 def test_it_is_evaluated_and_predicted_with(house: Server, page: Page) -> None:
-    page.goto(house.login_address("alice"))
+    house.log_in(page, "alice")
     job = int(house.ask(SHORT))
     page.goto(f"{house.url}/jobs/{job}/#checkpoints")
     expect(page.get_by_role("link", name="Evaluate").first).to_be_visible(timeout=120_000)

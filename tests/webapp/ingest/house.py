@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -31,13 +32,16 @@ answer = {"job": job.pk, "attempt": attempt.pk, "team": team.pk}
 class House:
     """LOCKSTEP_TEST_POSTGRES (a URL of an empty database) tries the same on PostgreSQL."""
 
-    def __init__(self, folder: Path, redis_url: str) -> None:
-        database = os.environ.get("LOCKSTEP_TEST_POSTGRES") or f"sqlite:///{folder / 'house.sqlite3'}"
+    def __init__(self, folder: Path, redis_url: str, migrated: Path) -> None:
+        postgres = os.environ.get("LOCKSTEP_TEST_POSTGRES")
+        database = postgres or f"sqlite:///{folder / 'house.sqlite3'}"
         self.env = {**os.environ, "DATABASE_URL": database, "REDIS_URL": redis_url, "LOCKSTEP_HOME": str(folder)}
         self.env |= {"HTTPS": "0", "DJANGO_SETTINGS_MODULE": "webapp.settings", "PYTHONPATH": str(ROOT)}
         self._processes: list[subprocess.Popen[bytes]] = []
-        self._run([sys.executable, "manage.py", "migrate", "-v0"])
-        if os.environ.get("LOCKSTEP_TEST_POSTGRES"):
+        if not postgres:
+            shutil.copyfile(migrated, folder / "house.sqlite3")
+        else:
+            self._run([sys.executable, "manage.py", "migrate", "-v0"])
             self._run([sys.executable, "manage.py", "flush", "-v0", "--noinput"])
         self.ids = self.ask(SEED)
 

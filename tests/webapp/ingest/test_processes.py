@@ -20,8 +20,8 @@ answer = [curve.steps.tolist(), list(LogLine.objects.order_by("id").values_list(
 
 
 @pytest.fixture
-def house(tmp_path, redis_server):
-    made = House(tmp_path, redis_server.url)
+def house(tmp_path, redis_server, migrated):
+    made = House(tmp_path, redis_server.url, migrated)
     yield made
     made.end()
 

@@ -27,8 +27,8 @@ for name in ("alice", "charlie"):
 
 
 @pytest.fixture
-def house(tmp_path, redis_server):
-    made = House(tmp_path, redis_server.url)
+def house(tmp_path, redis_server, migrated):
+    made = House(tmp_path, redis_server.url, migrated)
     yield made
     made.end()
 

@@ -17,7 +17,7 @@ for folder in ("/run/secrets", os.path.expanduser("~/.ssh"), os.path.expanduser(
 ENDLESS = "while True: pass"
 ASLEEP = "import time; time.sleep(1000)"
 GREEDY = "held = [bytearray(2**24) for _ in range(1000)]"
-LOUD = "import os\nwhile True: os.write(1, b'x' * 65536)"
+LOUD = "import os; [os.write(1, b'x' * 65536) for _ in range(100)]"
 TALKATIVE = "import os; fd = int(os.environ['LOCKSTEP_ANSWER_FD']); [os.write(fd, b'x' * 65536) for _ in range(100)]"
 NETWORK = """
 import socket, sys
