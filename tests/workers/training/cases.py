@@ -81,6 +81,9 @@ CASES: dict[str, dict[str, Any]] = {
 """Each 20 steps over several epochs, with a learning rate that moves the weights far more than rounding does."""
 
 
+WHOLE = ("one_device", "mirrored", "mesh")
+
+
 def cases_of(strategy: str) -> list[str]:
-    """Another way to sum up shows in each way to aggregate; what comes before and after does not depend on it."""
-    return ["mean", "sum", "local"] if strategy.startswith("hierarchical") else list(CASES)
+    """Every aggregation under each strategy; the rest, which knows no aggregation, in one process and on a mesh."""
+    return list(CASES) if strategy.startswith(WHOLE) else ["mean", "sum", "local"]

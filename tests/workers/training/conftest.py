@@ -127,7 +127,6 @@ EXACT: dict[str, Any] = {
 
 STRATEGIES: dict[str, dict[str, Any]] = {
     "mirrored": {"name": "mirrored", "options": {"devices": 2, "split": 2}},
-    "parameter_server": {"name": "parameter_server", "options": {"workers": 1}},
     "sharded": {
         "name": "parameter_server",
         "options": {"workers": 1, "parameter_servers": 2, "partitioner": "fixed_shards"},

@@ -147,7 +147,7 @@ def test_processes_of_a_mesh_decide_together(mesh_pair: dict[str, Any]) -> None:
         assert (one["agreed"], one["sum"]) == ([True, False], [3.0])
 
 
-@pytest.mark.parametrize(("strategy", "case"), [*CHIEFS, *(("worker-1", case) for case in CASES)])
+@pytest.mark.parametrize(("strategy", "case"), [*CHIEFS, *(("worker-1", case) for case in cases_of("worker-1"))])
 def test_it_ends_with_the_weights_of_one_device(
     strategy: str, case: str, distances: dict[str, dict[str, float]]
 ) -> None:

@@ -1,15 +1,13 @@
-"""The residual network: what it weighs, what it refuses, and that it learns alike on one device and on two."""
+"""The residual network: what it weighs, and what it refuses."""
 
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.workers.training.conftest import run_script, seed_with
-from tests.workers.training.warm import engines, series
+from tests.workers.training.conftest import run_script
 from workers.contract import catalog
 from workers.contract.data import DatasetInfo
 
@@ -62,16 +60,3 @@ def test_it_takes_the_smallest_pictures_of_each_stem() -> None:
     for side, stem in ((8, "small"), (32, "imagenet")):
         info = DatasetInfo(shape=(side, side, 1), classes=2, samples=10)
         assert entry.module.check(entry.parse({"stem": stem}), info) == []
-
-
-@pytest.mark.tensorflow
-def test_it_normalizes_over_both_replicas(tmp_path: Path) -> None:
-    job = seed_with(
-        model={"name": "resnet", "options": {"width": 4, "activation": "silu"}},
-        strategy={"name": "mirrored", "options": {"devices": 2, "device_type": "cpu"}},
-        training={"epochs": None, "steps": 6, "global_batch": 64, "optimizer": {"name": "sgd", "learning_rate": 0.01}},
-    )
-    with engines(job, tmp_path) as both:
-        assert both.run(job, tmp_path / "both") == ""
-        assert both.run({**job, "strategy": {"name": "one_device"}}, tmp_path / "one") == ""
-    assert series(tmp_path / "both") == pytest.approx(series(tmp_path / "one"), abs=1e-4)
