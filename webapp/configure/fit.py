@@ -19,7 +19,7 @@ from workers.contract.objectives import objective_problems
 from workers.contract.problems import Problem, SpecInvalid
 from workers.contract.schedule import EarlyStopping
 from workers.contract.selftest import aggregations, case_of, precisions
-from workers.contract.spec import Choice, JobSpec, parse
+from workers.contract.spec import Choice, JobSpec, Training, parse
 
 Unfit = dict[str, dict[str, str]]
 """By the name of a field: each value that does not fit, with the reason."""
@@ -31,8 +31,8 @@ def unfit(typed: Typed, files: Sequence[Offered] = ()) -> Unfit:
     if spec is None:
         return {}
     found: Unfit = {}
-    found_by = (_tried(spec), _plugins(spec), _files(spec, files), _strategy_values(spec, typed), _of_the_task(spec))
-    for field, value, reason in itertools.chain(*found_by):
+    found_by = (_plugins(spec), _files(spec, files), _strategy_values(spec, typed), _of_the_task(spec))
+    for field, value, reason in itertools.chain(_tried(spec), _training_values(spec), *found_by):
         found.setdefault(field, {})[value] = reason
     return found
 
@@ -78,6 +78,22 @@ def _tried(spec: JobSpec) -> Iterator[tuple[str, str, str]]:
     for field, value, other, case in others:
         for problem in admission.tried_problems(other, known, case) if case != mine else ():
             yield field, value, problem.message
+
+
+def _training_values(spec: JobSpec) -> Iterator[tuple[str, str, str]]:
+    """Values of closed lists that strategy, model and data forbid."""
+    added_up = spec.training.aggregation.model_copy(update={"method": "local", "micro_batches": 2})
+    changes: list[tuple[str, str, dict[str, Any]]] = [
+        ("training.aggregation.method", "local", {"aggregation": added_up}),
+        ("training.jit", "on", {"jit": True}),
+    ]
+    for key in ("mixed_precision", "sharding"):
+        values = typing.get_args(Training.model_fields[key].annotation)
+        changes += [(f"training.{key}", value, {key: value}) for value in values]
+    for field, value, change in changes:
+        for problem in check(_training(spec, **change)):
+            if problem.path == field:
+                yield field, value, problem.message
 
 
 def _plugins(spec: JobSpec) -> Iterator[tuple[str, str, str]]:

@@ -53,6 +53,22 @@ def test_a_regression_offers_no_accuracy_no_class_weights_and_no_smoothing() -> 
 
 
 @pytest.mark.parametrize(
+    ("strategy", "field", "value", "words"),
+    [
+        ("central_storage", "training.jit", "on", "cannot compile a step whose weights live on another device"),
+        ("parameter_server", "training.aggregation.method", "local", "adds up micro-batches before replicas talk"),
+        ("parameter_server", "training.mixed_precision", "float16", "needs a loss scale that all workers agree on"),
+        ("parameter_server", "training.sharding", "off", "is for workers that step together"),
+        ("model_parallel", "training.mixed_precision", "float16", "needs a loss scale that is decided within the step"),
+    ],
+)
+def test_it_disables_settings_that_the_strategy_forbids(strategy: str, field: str, value: str, words: str) -> None:
+    found = unfit(forms.blank() | {"strategy.name": strategy})
+    assert found[field][value].startswith(words)
+    assert value not in unfit(forms.blank()).get(field, {})
+
+
+@pytest.mark.parametrize(
     ("typed", "strategies"),
     [
         ({"model.name": "mobilenet"}, {"model_parallel"}),
