@@ -45,7 +45,7 @@ class Surveyor:
             address=settings.address,
             cores=os.cpu_count() or 1,
             memory_bytes=psutil.virtual_memory().total,
-            devices=(*gpus(), *tpus(), *cpu_slots(settings.lockstep_cpu_devices)),
+            devices=(*gpus(), *tpus(cores=settings.lockstep_tpu_cores), *cpu_slots(settings.lockstep_cpu_devices)),
             versions=versions(),
             unavailable=self._unavailable,
             port_range=settings.port_range,

@@ -45,6 +45,12 @@ class HostSettings(BaseSettings):
         le=1024,
         description="How many processes may train on this host's CPU at once. Default: the cores, at least 4.",
     )
+    lockstep_tpu_cores: int | None = Field(
+        None,
+        ge=1,
+        le=4096,
+        description="Cores of the TPU pod slice that this host drives by its name. Default: its own.",
+    )
     lockstep_address: str = Field(
         "", description="Where other training hosts reach this one. Default: the address on the way to Redis."
     )

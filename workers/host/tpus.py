@@ -18,17 +18,15 @@ CORES_OF_CHIP = {"v2": 2, "v3": 2}
 """Chips whose cores TensorFlow sees one by one; later ones are one device each (https://cloud.google.com/tpu/docs)."""
 
 
-def tpus(dev: Path = DEV, env: Mapping[str, str] = os.environ) -> tuple[DeviceInfo, ...]:
+def tpus(dev: Path = DEV, env: Mapping[str, str] = os.environ, *, cores: int | None = None) -> tuple[DeviceInfo, ...]:
     """One for each core. Chips up to v4 are `/dev/accel*`, later ones VFIO groups, which other devices may be as well:
-    those count only where TPU_* variables or the libtpu package say what they are.
+    those count only where TPU_* variables or the libtpu package say what they are. `cores` are those of a pod slice.
     """
-    chips = _chips(dev, env)
     kind = env.get("TPU_ACCELERATOR_TYPE") or env.get("ACCELERATOR_TYPE") or ""
     generation = kind.partition("-")[0]
     name = f"TPU {kind}" if kind else "TPU"
-    return tuple(
-        DeviceInfo(kind="tpu", index=index, name=name) for index in range(chips * CORES_OF_CHIP.get(generation, 1))
-    )
+    count = _chips(dev, env) * CORES_OF_CHIP.get(generation, 1) if cores is None else cores
+    return tuple(DeviceInfo(kind="tpu", index=index, name=name) for index in range(count))
 
 
 def _chips(dev: Path, env: Mapping[str, str]) -> int:

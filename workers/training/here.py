@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import metadata
 from pathlib import Path
 
+from workers.contract import catalog
 from workers.contract.layout import DeviceKind, ProcessAssignment, ProcessShape, assign
 from workers.contract.problems import Problem, SpecInvalid
 from workers.contract.spec import JobSpec
@@ -17,6 +18,9 @@ def place_here(spec: JobSpec) -> tuple[ProcessAssignment, ...]:
     shapes = spec.layout.processes
     available = gpu_count()
     kind = _kind(shapes, available)
+    strategy = catalog.find("strategy", spec.strategy.name).module
+    if hasattr(strategy, "check_here") and (found := strategy.check_here(spec.options_of("strategy"))):
+        raise SpecInvalid([problem.under("strategy.options") for problem in found])
     if kind == "gpu":
         _check_gpus(shapes, available)
     placed: list[ProcessAssignment] = []

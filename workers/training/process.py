@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import cast
 
+from workers.contract import catalog
 from workers.contract.assignment import Place
 from workers.contract.events import Failed
 from workers.training.checkpointing import resuming
@@ -47,6 +48,9 @@ def _run(place: Place, reporter: Reporter) -> None:
         reporter.phase("preparing", "Reading the checkpoint")
         resuming.check(place.spec, Path(place.resume))
     reporter.phase("importing", "Importing TensorFlow")
+    strategy = catalog.find("strategy", place.spec.strategy.name).module
+    if hasattr(strategy, "environment"):
+        os.environ.update(strategy.environment(place.spec.options_of("strategy")))
     import_tensorflow()
     from workers.training import devices, shares
     from workers.training.servers import serving

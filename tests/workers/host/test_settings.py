@@ -45,6 +45,7 @@ def test_it_has_a_default_for_everything() -> None:
         ("redis_url", "http://localhost"),
         ("lockstep_isolate", "maybe"),
         ("lockstep_cpu_devices", "-1"),
+        ("lockstep_tpu_cores", "0"),
     ],
 )
 def test_it_refuses(monkeypatch: pytest.MonkeyPatch, field: str, value: str) -> None:

@@ -41,3 +41,8 @@ def test_it_takes_vfio_groups_for_chips_only_where_something_says_so(tmp_path: P
 )
 def test_it_offers_no_more_than_the_environment_leaves(tmp_path: Path, env: dict[str, str], cores: int) -> None:
     assert len(tpus(tree(tmp_path, *(f"accel{number}" for number in range(8))), env)) == cores
+
+
+def test_it_offers_all_cores_of_a_slice_that_the_host_drives(tmp_path: Path) -> None:
+    dev = tree(tmp_path, *(f"accel{number}" for number in range(4)))
+    assert len(tpus(dev, {"TPU_ACCELERATOR_TYPE": "v4-64"}, cores=32)) == 32

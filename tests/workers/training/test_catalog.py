@@ -154,6 +154,22 @@ def test_it_says_by_hand_that_there_is_no_tpu() -> None:
         place_here(parse(seed_with(strategy={"name": "tpu"})))
 
 
+def test_a_pod_slice_is_driven_by_its_name_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    tpu = catalog.find("strategy", "tpu")
+    alone, whole = (tpu.parse(given) for given in ({}, {"address": "slice-1", "cores": 32}))
+    assert tpu.module.environment(alone) == {}
+    assert tpu.module.environment(whole) == {"TPU_LOAD_LIBRARY": "0"}
+    assert tpu.module.layout(whole).replicas == 32
+    assert tpu.module.check_here(alone) == []
+    monkeypatch.setenv("LOCKSTEP_TPU_CORES", "32")
+    [problem] = tpu.module.check_here(alone)
+    assert (
+        str(problem) == "address: is the TPU of one host, and this one is part of a pod slice (got local). "
+        "Give the name of the slice"
+    )
+    assert tpu.module.check_here(whole) == []
+
+
 def test_it_refuses_pictures_too_small_for_the_network() -> None:
     problems = refused(model={"name": "cnn", "options": {"filters": [8, 8, 8, 8]}})
     assert "Give at most 3 values" in problems["model.options.filters"]

@@ -212,8 +212,9 @@ def test_it_ends_by_sigterm_also_among_other_workers(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(tpu_here(), reason="this machine has a TPU")
-def test_it_says_that_no_tpu_answers_when_it_was_placed_on_one(tmp_path: Path) -> None:
-    spec = parse(seed_with(strategy={"name": "tpu", "options": {"address": "local"}}))
+@pytest.mark.parametrize("address", ["local", "grpc://127.0.0.1:1"])
+def test_it_says_that_no_tpu_answers_when_it_was_placed_on_one(address: str, tmp_path: Path) -> None:
+    spec = parse(seed_with(strategy={"name": "tpu", "options": {"address": address}}))
     [shape] = spec.layout.processes
     place = assign(shape, first_replica=0, host=HOST, address="127.0.0.1", kind="tpu", devices=tuple(range(8)))
     gang = Gang(tmp_path, spec, (place,), HOST, grace=2)
@@ -226,7 +227,7 @@ def test_it_says_that_no_tpu_answers_when_it_was_placed_on_one(tmp_path: Path) -
     failed = parse_event(told.read_bytes().splitlines()[-1])
     assert failed.type == "failed"
     assert failed.reason == "device"
-    assert failed.cause.startswith("No TPU answers at local")
+    assert failed.cause.startswith(f"No TPU answers at {address} (")
 
 
 def test_it_says_how_to_supply_data_that_is_not_there(by_hand: Start, tmp_path: Path) -> None:
