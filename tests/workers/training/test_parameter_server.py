@@ -89,6 +89,8 @@ def test_it_gauges_the_workers_along_the_steps(two_workers: ByHand) -> None:
         gauged = two_workers.series("utilization", replica)
         assert all(0 <= value <= 100 for value in gauged.values())
         assert max(gauged) > 110
+    told = [event for event in two_workers.events if event.type == "points"]
+    assert all(event.epoch == max(1, -(-event.step // 22)) for event in told if event.process != "chief-0")
 
 
 @pytest.mark.tensorflow

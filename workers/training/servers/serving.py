@@ -71,7 +71,7 @@ def _follow(home: Path, newest: int, place: Place, reporter: Reporter) -> None:
     while not (home / DONE).exists():
         # A step that another worker left undone comes back with its old number; points must never go back.
         newest = max(newest, _step(home) or 0)
-        reporter.write(Values(newest, newest // steps_per_epoch + 1, time.time(), {}))
+        reporter.write(Values(newest, max(1, -(-newest // steps_per_epoch)), time.time(), {}))
         time.sleep(LOOK_SECONDS)
 
 
