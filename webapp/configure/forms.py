@@ -51,8 +51,6 @@ ADVANCED: Final = {
 }
 """The settings that are folded away, under their headings."""
 TITLE = "title"
-IN_FILE = ("target", "features")
-"""Options of datasets that name something in the file."""
 
 
 @functools.cache
@@ -169,21 +167,21 @@ def form_from_spec(spec: Mapping[str, Any]) -> dict[str, str]:
     typed["kind"] = str(spec.get("kind") or "train")
     typed["tags"] = ", ".join(str(tag) for tag in spec.get("tags") or ())
     for kind in FOLDERS:
-        chosen = _mapping(spec.get(kind))
-        name, options = str(chosen.get("name") or ""), _mapping(chosen.get("options"))
+        chosen = mapping(spec.get(kind))
+        name, options = str(chosen.get("name") or ""), mapping(chosen.get("options"))
         typed[f"{kind}.name"] = f"{name}={options[FILE]}" if options.get(FILE) else name
         typed[f"{kind}.{FACTS}"] = json.dumps(options.get(FACTS)) if options.get(FACTS) else ""
         fields = option_fields(kind, name) if name in catalog.entries(kind) else ()
         typed |= _write(fields, options, f"{kind}.options")
-    typed |= _write(checkpoint_fields(), _mapping(spec.get("checkpoint")), "checkpoint")
-    typed |= _write(resume_fields(), _mapping(spec.get("resume")), "resume")
-    typed |= _write(predict_fields(), _mapping(spec.get("predict")), "predict")
+    typed |= _write(checkpoint_fields(), mapping(spec.get("checkpoint")), "checkpoint")
+    typed |= _write(resume_fields(), mapping(spec.get("resume")), "resume")
+    typed |= _write(predict_fields(), mapping(spec.get("predict")), "predict")
     if isinstance(spec.get("export"), list | tuple):
         typed |= {f"export.{name}": "on" if name in spec["export"] else OFF for name in EXPORTS}
-    training = _mapping(spec.get("training"))
+    training = mapping(spec.get("training"))
     typed |= _write(training_fields().values(), training, "training")
     typed["training.length"] = "steps" if training.get("steps") is not None else "epochs"
-    optimizer = _mapping(training.get("optimizer"))
+    optimizer = mapping(training.get("optimizer"))
     name = typed[f"{OPTIMIZER}.name"] = str(optimizer.get("name") or "rmsprop")
     return typed | _write(optimizer_fields(name) if name in OPTIMIZERS else (), optimizer, OPTIMIZER)
 
@@ -192,10 +190,10 @@ def suggest_name(spec: Mapping[str, Any], data: Typed | None = None) -> str:
     """`mlp on digits, mirrored x2`; a file is called as the library calls it."""
     titles = {kind: (data or {}).get(f"{kind}.{TITLE}") for kind in FOLDERS}
     dataset, model, strategy = (
-        titles[kind] or str(_mapping(spec.get(kind)).get("name", "")) for kind in ("dataset", "model", "strategy")
+        titles[kind] or str(mapping(spec.get(kind)).get("name", "")) for kind in ("dataset", "model", "strategy")
     )
-    strategy = str(_mapping(spec.get("strategy")).get("name", ""))
-    times = _replicas(strategy, _mapping(_mapping(spec.get("strategy")).get("options")))
+    strategy = str(mapping(spec.get("strategy")).get("name", ""))
+    times = _replicas(strategy, mapping(mapping(spec.get("strategy")).get("options")))
     use = f"{spec.get('kind')} " if spec.get("kind") in USES else ""
     return f"{use}{model} on {dataset}, {strategy.replace('_', ' ')}{f' x{times}' if times > 1 else ''}"[:120]
 
@@ -252,36 +250,16 @@ def plugin_of(value: str) -> str:
     return value.partition("=")[0]
 
 
-def names_in_file(data: Typed) -> dict[str, list[str]]:
-    """By the name of a field that names a column, array or feature of the chosen file: those that there are."""
-    facts = _mapping(_json(data.get(f"dataset.{FACTS}", "")))
-    names = [str(one["name"]) for key in ("columns", "features") for one in facts.get(key) or ()]
-    plugin = plugin_of(data.get("dataset.name", ""))
-    return {f"dataset.{plugin}.{key}": names for key in IN_FILE if names}
-
-
-def with_facts(data: Typed, completed: Mapping[str, Any]) -> dict[str, str]:
-    """What is typed, with the facts of the chosen files out of a document that the library has completed."""
-    filled = dict(data)
-    for kind in FOLDERS:
-        options = _mapping(_mapping(completed.get(kind)).get("options"))
-        filled[f"{kind}.{FACTS}"] = json.dumps(options[FACTS]) if options.get(FACTS) else ""
-        target = f"{kind}.{plugin_of(data.get(f'{kind}.name', ''))}.target"
-        if "target" in options and not filled.get(target):
-            filled[target] = str(options["target"])
-    return filled
-
-
 def choice(kind: Kind, data: Typed) -> dict[str, Any]:
     """Name and options of the plugin that is typed, not yet checked."""
     name, _, file = data.get(f"{kind}.name", "").partition("=")
     fields = option_fields(kind, name) if name in catalog.entries(kind) else ()
-    options: dict[str, Any] = {FILE: file, FACTS: _json(data.get(f"{kind}.{FACTS}", ""))} if file else {}
+    options: dict[str, Any] = {FILE: file, FACTS: loaded(data.get(f"{kind}.{FACTS}", ""))} if file else {}
     given = {key: value for key, value in options.items() if value is not None}
     return {"name": name, "options": given | _read(fields, data, f"{kind}.options")}
 
 
-def _json(text: str) -> Any:
+def loaded(text: str) -> Any:
     try:
         return json.loads(text) if text else None
     except ValueError:
@@ -331,13 +309,13 @@ def _write(fields: Iterable[Field], values: Mapping[str, Any], base: str) -> dic
     written = {}
     for field in fields:
         *groups, key = field.path.removeprefix(f"{base}.").split(".")
-        group = functools.reduce(lambda group, name: _mapping(group.get(name)), groups, values)
+        group = functools.reduce(lambda group, name: mapping(group.get(name)), groups, values)
         if key in group:
             written[field.name] = field.write(group[key])
     return written
 
 
-def _mapping(value: Any) -> Mapping[str, Any]:
+def mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 

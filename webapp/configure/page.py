@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Sequence
 
-from webapp.configure import forms
+from webapp.configure import forms, in_file
 from webapp.configure.fields import Field
 from webapp.configure.fit import Unfit
 from webapp.configure.forms import Typed
@@ -46,7 +46,7 @@ class Box:
     @property
     def listed(self) -> bool:
         """Whether words are offered, now or once another file is chosen."""
-        named = self.field.name.rpartition(".")[2] in forms.IN_FILE and self.field.widget == "text"
+        named = self.field.name.rpartition(".")[2] in in_file.IN_FILE and self.field.widget == "text"
         return bool(self.words) or named
 
     @property
@@ -167,7 +167,7 @@ class _Builder:
         self.files = files
         self.unfit = unfit
         self.info = forms.dataset_info(typed)
-        self.in_file = forms.names_in_file(typed)
+        self.in_file = in_file.names_in_file(typed)
         self.placed = [(forms.field_at(problem.path, typed), problem) for problem in problems]
 
     def page(self) -> Page:

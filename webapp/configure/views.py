@@ -9,7 +9,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.template.loader import render_to_string
 from django.views.decorators.http import require_http_methods, require_POST
 
-from webapp.configure import beginnings, forms, page, services
+from webapp.configure import beginnings, forms, in_file, page, services
 from webapp.configure.checking import Checked, check_form, check_yaml
 from webapp.configure.fit import unfit
 from webapp.configure.forms import Typed
@@ -83,7 +83,7 @@ def check(request: HttpRequest, slug: str) -> JsonResponse:
             "summary": _summary_html(request, team, checked),
             "unfit": unfit(typed, offered.of_team(team)) if view == "form" else {},
             "facts": page.model_facts(typed),
-            "names_in_file": forms.names_in_file(typed),
+            "names_in_file": in_file.names_in_file(typed),
             "suggested_name": forms.suggest_name(checked.document or {}, typed),
         }
     )
@@ -124,7 +124,7 @@ def _with_facts(typed: Typed, team: Team) -> dict[str, str]:
     """What is typed, with what the library knows of the chosen files, whatever the browser said of them."""
     document = forms.spec_from_form(typed)
     titles = {f"{kind}.{forms.TITLE}": title for kind, title in offered.titles(document, team).items()}
-    return forms.with_facts(typed, offered.complete(document, team)) | titles
+    return in_file.with_facts(typed, offered.complete(document, team)) | titles
 
 
 def _writable(request: HttpRequest, slug: str) -> tuple[Team, User]:

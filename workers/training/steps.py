@@ -11,14 +11,12 @@ import numpy as np
 from workers.contract.spec import JobSpec
 from workers.training.data import Split, epoch_order, replica_batches, worker_order
 from workers.training.distribution import Distribution
+from workers.training.micro_batches import plus, summed, unrolled
 from workers.training.objective import Objective
 from workers.training.optimizers import players_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-
-MOST_UNROLLED = 4
 
 
 class Hints(NamedTuple):
@@ -181,7 +179,7 @@ class Steps:
             return number + 1, run(added, (number, total, *shares))
 
         def added(number: Any, total: list[Any], *share: Any) -> list[Any]:
-            return [tf.add(*pair) for pair in zip(total, self._sums(number, *share), strict=True)]
+            return plus(total, self._sums(number, *share))
 
         total = run(lambda: [*(tf.zeros(weight.shape, weight.dtype) for weight in self._weights), tf.zeros(2)], ())
         _, total = tf.while_loop(lambda number, _: number < rounds, add, (tf.constant(0), total), parallel_iterations=1)
@@ -189,33 +187,15 @@ class Steps:
 
     def _sums(self, number: Any, *share: Any) -> list[Any]:
         """What one replica's shares of the micro-batches of a round give together: gradients, and float32 [2]."""
-        import tensorflow as tf
-
         features, targets, scale, order, index = share
-        total: list[Any] = []
-        for place in range(self._unrolled):
-            # One after the other: side by side they would need the memory of one large batch.
-            with tf.control_dependencies(total):
-                rows = order[index, number * self._unrolled + place]
-                batch = self._objective.prepare(tf.gather(features, rows), tf.gather(targets, rows), scale)
-                gradients, result = self._gradients(*batch)
-                found = [*gradients, result]
-                total = [tf.add(*pair) for pair in zip(total, found, strict=True)] if total else found
-        return total
+        rows = [order[index, number * self._unrolled + place] for place in range(self._unrolled)]
+        return summed(self._gradients, self._objective, (features, targets, scale), rows)
 
     def _applied(self, total: list[Any]) -> Any:
         """Called by each replica with the gradients of its shares, and what came with them, which is returned."""
         *gradients, result = total
         self._optimizer.apply(self._distribution.sum_gradients(gradients), self._weights)
         return result
-
-
-def unrolled(micro_batches: int) -> int:
-    """How many are compiled as one piece, of a step that goes through them in equal rounds.
-
-    All of them would be the quickest step, and would take minutes to compile; a round costs about a millisecond.
-    """
-    return max(number for number in range(1, MOST_UNROLLED + 1) if micro_batches % number == 0)
 
 
 def _gradients_of(model: Any, optimizer: Any, objective: Objective, spec: JobSpec) -> Callable[..., Any]:
@@ -227,7 +207,7 @@ def _gradients_of(model: Any, optimizer: Any, objective: Objective, spec: JobSpe
     summed = spec.training.aggregation.method == "sum"
     players = players_of(spec, model.trainable_variables)
 
-    def gradients_of(features: Any, targets: Any) -> tuple[list[Any], Any]:
+    def gradients_of(features: Any, targets: Any) -> list[Any]:
         with tf.GradientTape(watch_accessed_variables=False, persistent=len(players) > 1) as tape:
             tape.watch(variables)
             losses, metrics = objective.values(targets, model(features, training=True))
@@ -240,7 +220,7 @@ def _gradients_of(model: Any, optimizer: Any, objective: Objective, spec: JobSpe
             for index, gradient in zip(members, tape.gradient(target, own), strict=True):
                 # Those of embeddings come as the rows that were used: made whole here.
                 gradients[index] = tf.reshape(gradient, variables[index].shape)
-        return gradients, tf.stack([totals[0] / spec.samples_per_step, totals[1]])
+        return [*gradients, tf.stack([totals[0] / spec.samples_per_step, totals[1]])]
 
     if spec.training.jit:
         return tf.function(gradients_of, autograph=False, jit_compile=True)  # type: ignore[no-any-return]

@@ -18,12 +18,16 @@ from webapp.teams.models import Team, User
 pytestmark = pytest.mark.django_db
 
 
-def test_it_goes_on_from_a_checkpoint_under_another_strategy(
-    member: Client, team: Team, bob: User, seed_spec: dict[str, Any]
-) -> None:
+@pytest.fixture
+def job(team: Team, bob: User, seed_spec: dict[str, Any]) -> Job:
+    """One with a stored checkpoint at step 5."""
     job = scene.queue(team, bob, seed_spec)
     attempt = scene.launch(job, "h")
     Checkpoint.objects.create(job=job, attempt=attempt, name="step-5", step=5, stored=timezone.now())
+    return job
+
+
+def test_it_goes_on_from_a_checkpoint_under_another_strategy(member: Client, job: Job) -> None:
     shown = member.get(NEW, {"from": job.pk, "checkpoint": "step-5"}).content.decode()
     assert f'name="resume.job" value="{job.pk}"' in shown
     assert 'name="resume.checkpoint" value="step-5"' in shown
@@ -34,12 +38,7 @@ def test_it_goes_on_from_a_checkpoint_under_another_strategy(
     assert (made.strategy, made.resume_step) == ("one_device", 5)
 
 
-def test_it_names_the_checkpoint_that_would_do(
-    member: Client, team: Team, bob: User, seed_spec: dict[str, Any]
-) -> None:
-    job = scene.queue(team, bob, seed_spec)
-    attempt = scene.launch(job, "h")
-    Checkpoint.objects.create(job=job, attempt=attempt, name="step-5", step=5, stored=timezone.now())
+def test_it_names_the_checkpoint_that_would_do(member: Client, job: Job) -> None:
     sent = forms.form_from_spec(job.spec_json) | beginnings.going_on(job.pk, "step-9") | {"view": "form"}
     answer = member.post("/t/vision/jobs/new/check", sent).json()
     [problem] = answer["problems"]
@@ -48,12 +47,7 @@ def test_it_names_the_checkpoint_that_would_do(
 
 
 @pytest.mark.parametrize("kind", forms.USES)
-def test_it_puts_a_checkpoint_to_use(
-    member: Client, team: Team, bob: User, seed_spec: dict[str, Any], kind: str
-) -> None:
-    job = scene.queue(team, bob, seed_spec)
-    attempt = scene.launch(job, "h")
-    Checkpoint.objects.create(job=job, attempt=attempt, name="step-5", step=5, stored=timezone.now())
+def test_it_puts_a_checkpoint_to_use(member: Client, job: Job, kind: str) -> None:
     shown = member.get(NEW, {"from": job.pk, "checkpoint": "step-5", "kind": kind}).content.decode()
     assert f'name="kind" value="{kind}" checked' in shown
     typed = forms.form_from_spec(job.spec_json) | beginnings.going_on(job.pk, "step-5")
@@ -68,7 +62,7 @@ def test_it_puts_a_checkpoint_to_use(
     assert member.get("/t/vision/compare/", {"jobs": made.pk}).status_code == 200
 
 
-def test_it_asks_for_a_checkpoint_where_none_is_named(member: Client, seed_spec: dict[str, Any]) -> None:
+def test_it_asks_for_a_checkpoint_where_none_is_named(member: Client) -> None:
     typed = forms.blank() | {"kind": "evaluate", "view": "form"}
     [problem] = member.post("/t/vision/jobs/new/check", typed).json()["problems"]
     assert problem["field"] == "resume.job"

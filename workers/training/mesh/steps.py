@@ -17,8 +17,9 @@ from workers.contract.spec import JobSpec
 from workers.training.data import Split, epoch_order, replica_batches
 from workers.training.evaluation import Evaluator, shard_of
 from workers.training.inference.predictor import Predictor
+from workers.training.micro_batches import plus, summed, unrolled
 from workers.training.objective import Objective
-from workers.training.steps import Hints, Outcome, unrolled
+from workers.training.steps import Hints, Outcome
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -91,21 +92,11 @@ class MeshedSteps:
         return self._apply(total)
 
     def _added(self, total: list[Any], *share: Any) -> list[Any]:
-        import tensorflow as tf
-
-        return [tf.add(*pair) for pair in zip(total, self._sums(*share), strict=True)]
+        return plus(total, self._sums(*share))
 
     def _sums(self, features: Any, targets: Any, scale: Any, order: list[Any]) -> list[Any]:
         """What some micro-batches give together: gradients, and float32 [2]."""
-        import tensorflow as tf
-
-        total: list[Any] = []
-        for rows in order:
-            with tf.control_dependencies(total):
-                batch = self._objective.prepare(tf.gather(features, rows), tf.gather(targets, rows), scale)
-                found = self._gradients(*batch)
-                total = [tf.add(*pair) for pair in zip(total, found, strict=True)] if total else found
-        return total
+        return summed(self._gradients, self._objective, (features, targets, scale), order)
 
     def _applied(self, total: list[Any]) -> Any:
         *gradients, result = total
