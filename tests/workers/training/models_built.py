@@ -156,7 +156,7 @@ def players():
     optimizer = build_optimizer(spec)
     optimizer.build(weights)
     before, state = [weight.numpy() for weight in weights], seed.numpy()
-    gradients, _ = _gradients_of(model, optimizer, objective_of(spec), spec)(tf.constant(batch), None)
+    *gradients, _ = _gradients_of(model, optimizer, objective_of(spec), spec)(tf.constant(batch), None)
     optimizer.apply(gradients, weights)
     after = [weight.numpy() for weight in weights]
     seed.assign(state)
