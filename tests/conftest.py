@@ -24,12 +24,21 @@ ROOT = Path(__file__).resolve().parent.parent
 __all__ = ["RedisServer", "wait_for"]
 
 
+TOGETHER = {
+    # They share houses and a browser, and train on all cores.
+    "tests/e2e/": "tests/e2e",
+    # Both look at the same run.
+    "tests/workers/training/test_initial_model.py": "tests/workers/training/test_engine.py",
+}
+
+
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling:
-    """Modules are dealt out whole; those of the browser together, since they share houses and train on all cores."""
+    """Modules are dealt out whole, some of them together."""
 
     class Dealing(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            return "tests/e2e" if nodeid.startswith("tests/e2e/") else super()._split_scope(nodeid)
+            together = (scope for begin, scope in TOGETHER.items() if nodeid.startswith(begin))
+            return next(together, super()._split_scope(nodeid))
 
     return Dealing(config, log)
 

@@ -125,7 +125,7 @@ def house(migrated: Path) -> Iterator[Server]:
 
 
 # Not for the session: while Playwright lives, its event loop runs in this thread and Django's ORM refuses to work.
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def chromium() -> Iterator[Browser]:
     if not Path(CHROMIUM).exists():
         pytest.skip(f"{CHROMIUM} is not installed (Debian: apt-get install chromium)")

@@ -22,13 +22,13 @@ def fill(page: Page, house: Server, *, epochs: int) -> None:
     page.goto(house.login_address("alice"))
     page.goto(f"{house.url}/t/vision/jobs/new/")
     expect(page.locator("#summary")).to_contain_text("Can start now", timeout=30_000)
-    page.get_by_role("radio", name="Multi-worker mirrored", exact=True).check()
-    page.get_by_label("Communication").select_option("ring")
     page.get_by_label("Epochs", exact=True).last.fill(str(epochs))
 
 
 def test_it_trains_on_two_workers_and_shows_the_curve(house: Server, page: Page) -> None:
     fill(page, house, epochs=40)
+    page.get_by_role("radio", name="Multi-worker mirrored", exact=True).check()
+    page.get_by_label("Communication").select_option("ring")
     page.get_by_role("button", name="Start job").click()
     page.wait_for_url("**/jobs/*/")
     wait_for(lambda: drawn(page), seconds=90, what=f"the first point\n{house.log('host')}")

@@ -31,8 +31,8 @@ def test_a_paused_job_goes_on_where_it_stood(house: Server, page: Page, tmp_path
     house.log_in(page, "alice")
     page.goto(f"{house.url}/t/vision/jobs/new/")
     expect(page.locator("#summary")).to_contain_text("Can start now", timeout=60_000)
-    page.get_by_label("Epochs", exact=True).last.fill("300")
-    page.get_by_label("Every N steps").fill("1500")
+    page.get_by_label("Epochs", exact=True).last.fill("200")
+    page.get_by_label("Every N steps").fill("1000")
     page.get_by_label("SavedModel, a zip for serving").uncheck()
     page.get_by_role("button", name="Start job").click()
     page.wait_for_url("**/jobs/*/")
@@ -61,7 +61,7 @@ def test_a_paused_job_goes_on_where_it_stood(house: Server, page: Page, tmp_path
     assert shown == sorted(set(shown))
     assert max(later - earlier for earlier, later in itertools.pairwise(shown)) < 60  # thinned, no gap
     job = page.url.rstrip("/").rpartition("/")[2]
-    assert house.ask(f"job = Job.objects.get(pk={job}); show([job.step, job.attempts.count()])") == [3300, 2]
+    assert house.ask(f"job = Job.objects.get(pk={job}); show([job.step, job.attempts.count()])") == [2200, 2]
 
     page.get_by_role("tab", name="Checkpoints").click()
     with page.expect_download() as download:

@@ -23,12 +23,9 @@ ENOUGH = Limits(memory_bytes=2**28, cpu_seconds=60, wall_seconds=120)
 """For what another limit is to end, however busy the machine is."""
 
 
-def kinds() -> list[Confinement]:
-    known: tuple[Confinement, ...] = ("limits", "landlock", "namespaces", "bubblewrap")
-    return [kind for kind in known if kind == "limits" or confinement.works(kind)]
-
-
-SHUT_IN = [kind for kind in kinds() if kind != "limits"]
+KNOWN: tuple[Confinement, ...] = ("landlock", "namespaces", "bubblewrap")
+SHUT_IN = [kind for kind in KNOWN if confinement.works(kind)]
+KINDS: list[Confinement] = ["limits", *SHUT_IN]
 
 
 def play(tmp_path: Path, program: str, kind: Confinement, limits: Limits = SHORT) -> Outcome:
@@ -38,7 +35,7 @@ def play(tmp_path: Path, program: str, kind: Confinement, limits: Limits = SHORT
     return run([str(script)], files=(script,), limits=limits, kind=kind)
 
 
-@pytest.mark.parametrize("kind", kinds())
+@pytest.mark.parametrize("kind", KINDS)
 def test_it_hands_over_what_is_answered_and_printed(tmp_path: Path, kind: Confinement) -> None:
     code = "import os; os.write(int(os.environ['LOCKSTEP_ANSWER_FD']), b'yes'); print('hello')"
     outcome = play(tmp_path, code, kind)
@@ -46,14 +43,14 @@ def test_it_hands_over_what_is_answered_and_printed(tmp_path: Path, kind: Confin
     assert outcome.confinement == kind
 
 
-@pytest.mark.parametrize("kind", kinds())
+@pytest.mark.parametrize("kind", KINDS)
 def test_it_ends_what_never_ends(tmp_path: Path, kind: Confinement) -> None:
     assert "more than 1 s of processor time" in play(tmp_path, hostile.ENDLESS, kind).fault
     asleep = play(tmp_path, hostile.ASLEEP, kind, Limits(wall_seconds=1.5))
     assert asleep.fault == "was ended after 2 s of time"
 
 
-@pytest.mark.parametrize("kind", kinds())
+@pytest.mark.parametrize("kind", KINDS)
 def test_it_bounds_memory_and_words(tmp_path: Path, kind: Confinement) -> None:
     assert "MemoryError" in play(tmp_path, hostile.GREEDY, kind, ENOUGH).output
     loud = play(tmp_path, hostile.LOUD, kind)
@@ -62,7 +59,7 @@ def test_it_bounds_memory_and_words(tmp_path: Path, kind: Confinement) -> None:
     assert play(tmp_path, hostile.TALKATIVE, kind).fault == "answered with more than 1,024 KiB"
 
 
-@pytest.mark.parametrize("kind", kinds())
+@pytest.mark.parametrize("kind", KINDS)
 def test_it_has_no_secret_in_its_environment(
     tmp_path: Path, kind: Confinement, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -106,7 +103,7 @@ def test_it_sees_neither_the_host_nor_other_uploads(tmp_path: Path, kind: Confin
     assert "root:" not in said
 
 
-@pytest.mark.parametrize("kind", kinds())
+@pytest.mark.parametrize("kind", KINDS)
 def test_it_starts_and_reaches_no_other_process(tmp_path: Path, kind: Confinement) -> None:
     said = play(tmp_path, hostile.FORKING, kind).output
     assert said.count("refused:") == 2
@@ -115,14 +112,14 @@ def test_it_starts_and_reaches_no_other_process(tmp_path: Path, kind: Confinemen
     assert said.count("refused:") == 2
 
 
-@pytest.mark.parametrize("kind", kinds())
+@pytest.mark.parametrize("kind", KINDS)
 def test_it_starts_no_thousands_of_threads(tmp_path: Path, kind: Confinement) -> None:
     outcome = play(tmp_path, hostile.THREADS, kind, ENOUGH)
     assert "started" not in outcome.output.splitlines()
     assert "it started over" in outcome.fault or "can't start new thread" in outcome.output
 
 
-@pytest.mark.parametrize("kind", kinds())
+@pytest.mark.parametrize("kind", KINDS)
 def test_it_fills_no_disk(tmp_path: Path, kind: Confinement) -> None:
     outcome = play(tmp_path, hostile.FILLING, kind, ENOUGH)
     assert "filled" not in outcome.output
@@ -140,7 +137,7 @@ def test_it_reads_no_other_process_s_environment(tmp_path: Path, kind: Confineme
     assert "do-not-tell" not in outcome.output
 
 
-@pytest.mark.parametrize("kind", kinds())
+@pytest.mark.parametrize("kind", KINDS)
 def test_it_leaves_nothing_running(tmp_path: Path, kind: Confinement) -> None:
     before = {process.pid for process in psutil.process_iter()}
     play(tmp_path, hostile.DETACHED, kind)

@@ -125,29 +125,18 @@ EXACT: dict[str, Any] = {
 }
 """20 steps over three epochs, one validation sample for up to four replicas."""
 
-STRATEGIES: dict[str, dict[str, Any]] = {
-    "mirrored": {"name": "mirrored", "options": {"devices": 2, "split": 2}},
-    "sharded": {
-        "name": "parameter_server",
-        "options": {"workers": 1, "parameter_servers": 2, "partitioner": "fixed_shards"},
-    },
-}
+
+@pytest.fixture(scope="session")
+def exact_run(tmp_path_factory: pytest.TempPathFactory) -> ByHand:
+    """A job that is made to split its devices, started by hand."""
+    strategy = {"name": "mirrored", "options": {"devices": 2, "split": 2}}
+    run = ByHand(seed_with(**copy.deepcopy(EXACT), strategy=strategy), tmp_path_factory.mktemp("exact"))
+    assert run.finish() == 0, run.stderr
+    return run
 
 
 @pytest.fixture(scope="session")
-def exact_runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ByHand]:
-    """The same job under strategies that test_exactness.py does not run, each started by hand."""
-    runs = {}
-    for name, strategy in STRATEGIES.items():
-        run = ByHand(seed_with(**copy.deepcopy(EXACT), strategy=strategy), tmp_path_factory.mktemp(name))
-        assert run.finish() == 0, run.stderr
-        runs[name] = run
-    return runs
-
-
-@pytest.fixture(scope="session")
-def hand_written(exact_runs: dict[str, ByHand], seed_run: ByHand) -> dict[str, Any]:
-    """What a loop written by hand on one device finds for the same job, compared with the models of the runs."""
-    spec = exact_runs["mirrored"].out.parent / "spec.yaml"
-    models = [str(run.out / "model.keras") for run in (*exact_runs.values(), seed_run)]
-    return run_script("hand_written.py", str(spec), *models)
+def hand_written(exact_run: ByHand, seed_run: ByHand) -> dict[str, Any]:
+    """What a loop written by hand on one device finds for the same job, compared with the models of both runs."""
+    models = [str(run.out / "model.keras") for run in (exact_run, seed_run)]
+    return run_script("hand_written.py", str(exact_run.out.parent / "spec.yaml"), *models)

@@ -56,16 +56,23 @@ def by_hand(job):
     # Batch normalization sees one global batch at a time; without it, several are the same as one large batch.
     parts = size // training.global_batch if job.model.name == "cnn" else 1
 
-    @tf.function
+    @tf.function(autograph=False)
+    def found(features, targets):
+        with tf.GradientTape() as tape:
+            losses = losses_of(targets, model(features, training=True), training)
+            loss = tf.reduce_sum(losses) / (1 if training.aggregation.method == "sum" else size)
+        return tape.gradient(loss, [v.value for v in variables]), tf.reduce_sum(losses) / size
+
+    @tf.function(autograph=False)
+    def apply(gradients):
+        optimizer.apply_gradients(zip(clipped(gradients, training.clip), variables, strict=True))
+
     def step(features, targets):
         sums, mean = [tf.zeros(variable.shape) for variable in variables], 0.0
         for some, wanted in zip(tf.split(features, parts), tf.split(targets, parts), strict=True):
-            with tf.GradientTape() as tape:
-                losses = losses_of(wanted, model(some, training=True), training)
-                loss = tf.reduce_sum(losses) / (1 if training.aggregation.method == "sum" else size)
-            mean += tf.reduce_sum(losses) / size
-            sums = [a + b for a, b in zip(sums, tape.gradient(loss, [v.value for v in variables]), strict=True)]
-        optimizer.apply_gradients(zip(clipped(sums, training.clip), variables, strict=True))
+            gradients, part = found(some, wanted)
+            sums, mean = [a + b for a, b in zip(sums, gradients, strict=True)], mean + part
+        apply(sums)
         return mean
 
     losses, per_epoch = [], len(loaded.training) // size

@@ -27,7 +27,6 @@ MODELS = {
     "wide_and_deep": ({"units": [8]}, {"name": "synthetic_clicks", "options": {"samples": 200}}),
 }
 CASES = [
-    ("transformer_lm", "rmsprop", (1, 2)),
     ("transformer_lm", "rmsprop", (2, 2)),
     ("transformer_lm", "adam", (2, 2)),
     ("transformer_lm", "adamw", (1, 2)),

@@ -1,4 +1,6 @@
-"""`replica_dropout.py STRATEGY` prints as JSON what two replicas' dropout kept before and after `vary_dropout`."""
+"""`replica_dropout.py STRATEGY...` prints as JSON what two replicas' dropout kept, by strategy: before and after
+`vary_dropout`.
+"""
 
 import json
 import sys
@@ -14,14 +16,14 @@ from workers.training import devices
 from workers.training.distribution import connect
 from workers.training.here import place_here
 
-spec = parse(seed_with(strategy={"name": sys.argv[1], "options": {"device_type": "cpu"}}))
-[process] = place_here(spec)
-place = Place(spec=spec, process=process, processes=(process,), run="")
-devices.configure(place)
-distribution = connect(place)
+
+def place_of(strategy):
+    spec = parse(seed_with(strategy={"name": strategy, "options": {"device_type": "cpu"}}))
+    [process] = place_here(spec)
+    return Place(spec=spec, process=process, processes=(process,), run="")
 
 
-def masks(*, varied):
+def masks(distribution, *, varied):
     keras.utils.set_random_seed(1)
     with distribution.scope():
         entry = keras.Input((64,))
@@ -36,4 +38,10 @@ def masks(*, varied):
     return [[np.asarray(values).ravel().tolist() for values in distribution.local_values(call())] for _ in range(2)]
 
 
-print(json.dumps({"alike": masks(varied=False), "varied": masks(varied=True)}))
+places = {strategy: place_of(strategy) for strategy in sys.argv[1:]}
+devices.configure(next(iter(places.values())))
+spreads = {strategy: connect(place) for strategy, place in places.items()}
+kept = {
+    name: {"alike": masks(each, varied=False), "varied": masks(each, varied=True)} for name, each in spreads.items()
+}
+print(json.dumps(kept))

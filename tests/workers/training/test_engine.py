@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from tests.waiting import wait_for
-from tests.workers.training.conftest import STRATEGIES, ByHand, run_script, seed_with
+from tests.workers.training.conftest import ByHand, run_script, seed_with
 from workers.contract.events import parse_event
 from workers.contract.layout import assign
 from workers.contract.spec import parse
@@ -34,6 +34,11 @@ def engine_processes(run: ByHand) -> dict[str, psutil.Process]:
         if command and command[-1].endswith(".json"):
             found[Path(command[-1]).stem] = child
     return found
+
+
+@pytest.fixture(scope="module")
+def dropped() -> dict[str, Any]:
+    return run_script("replica_dropout.py", "mirrored", "central_storage")
 
 
 def test_it_learns_the_digits_on_two_workers(seed_run: ByHand) -> None:
@@ -93,25 +98,16 @@ def test_it_leaves_no_unfinished_file(seed_run: ByHand) -> None:
     assert not list(seed_run.out.glob(".unfinished*"))
 
 
-@pytest.mark.parametrize("name", STRATEGIES)
-def test_it_ends_with_the_weights_of_a_run_by_hand(
-    name: str, exact_runs: dict[str, ByHand], hand_written: dict[str, Any]
-) -> None:
-    assert hand_written["distances"][str(exact_runs[name].out / "model.keras")] < 1e-5
+def test_it_ends_with_the_weights_of_a_run_by_hand(exact_run: ByHand, hand_written: dict[str, Any]) -> None:
+    assert hand_written["distances"][str(exact_run.out / "model.keras")] < 1e-5
 
 
-@pytest.mark.parametrize("name", STRATEGIES)
-def test_it_tells_the_exact_loss_of_every_step(
-    name: str, exact_runs: dict[str, ByHand], hand_written: dict[str, Any]
-) -> None:
-    assert list(exact_runs[name].series("loss").values()) == pytest.approx(hand_written["losses"], abs=2e-5)
+def test_it_tells_the_exact_loss_of_every_step(exact_run: ByHand, hand_written: dict[str, Any]) -> None:
+    assert list(exact_run.series("loss").values()) == pytest.approx(hand_written["losses"], abs=2e-5)
 
 
-@pytest.mark.parametrize("name", STRATEGIES)
-def test_it_evaluates_a_split_smaller_than_the_replicas(
-    name: str, exact_runs: dict[str, ByHand], hand_written: dict[str, Any]
-) -> None:
-    finished = next(event for event in exact_runs[name].events if event.type == "finished")
+def test_it_evaluates_a_split_smaller_than_the_replicas(exact_run: ByHand, hand_written: dict[str, Any]) -> None:
+    finished = next(event for event in exact_run.events if event.type == "finished")
     assert finished.metrics["val_loss"] == pytest.approx(hand_written["val_loss"], abs=2e-5)
     assert finished.metrics["val_accuracy"] == hand_written["val_accuracy"]
 
@@ -141,8 +137,8 @@ def test_it_trains_in_half_precision_with_xla_and_tests_at_the_end(by_hand: Star
 
 
 @pytest.mark.parametrize("strategy", ["mirrored", "central_storage"])
-def test_it_drops_other_units_in_each_replica_at_each_step(strategy: str) -> None:
-    answer = run_script("replica_dropout.py", strategy)
+def test_it_drops_other_units_in_each_replica_at_each_step(strategy: str, dropped: dict[str, Any]) -> None:
+    answer = dropped[strategy]
     (one_device, same), (later, _) = answer["alike"]
     assert one_device == same
     (first, second), (first_later, second_later) = answer["varied"]

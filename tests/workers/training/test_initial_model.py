@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import h5py
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
-from tests.workers.training.conftest import ByHand, run_script, seed_with
+from tests.workers.training.conftest import ByHand, seed_with
 from workers.contract.problems import SpecInvalid
 from workers.contract.spec import parse
 from workers.training.checkpointing import initial_model
@@ -28,6 +32,14 @@ def refusal(path: Path) -> str:
     assert problem.path == "training.initial_model"
     assert problem.value == str(path)
     return str(problem)
+
+
+def weights(path: Path) -> list[NDArray[np.float32]]:
+    """Of a model that Keras saved, the random numbers' states aside."""
+    with zipfile.ZipFile(path) as archive, h5py.File(io.BytesIO(archive.read("model.weights.h5"))) as file:
+        found: list[NDArray[np.float32]] = []
+        file.visititems(lambda _, each: found.append(each[()]) if isinstance(each, h5py.Dataset) else None)
+    return [each for each in found if each.dtype == np.float32]
 
 
 def whole(path: Path) -> Path:
@@ -88,8 +100,8 @@ def test_it_trains_on_from_the_weights_of_another_run(strategy: str, by_hand: St
     file = seed_run.out / "model.keras"
     run = by_hand(starting_from(file, strategy={"name": strategy}, training=still))
     assert run.finish() == 0, run.stderr
-    found = run_script("same_weights.py", str(file), str(run.out / "model.keras"))
-    assert found == {"same": True}
+    for one, other in zip(weights(file), weights(run.out / "model.keras"), strict=True):
+        assert np.array_equal(one, other)
 
 
 @pytest.mark.tensorflow

@@ -123,21 +123,14 @@ def test_it_goes_on_without_a_worker_but_not_without_all_and_loses_no_example(by
 
 
 @pytest.mark.tensorflow
-def test_it_fails_at_once_without_a_parameter_server_and_names_it(by_hand: Start) -> None:
-    run = by_hand(asynchronous({"epochs": 100_000}, workers=1))
-    wait_for(lambda: run.series("loss"), seconds=200, what="the first losses")
+def test_it_trains_convolutions_in_bfloat16_and_fails_at_once_without_a_parameter_server(by_hand: Start) -> None:
+    training = {"epochs": 100_000, "mixed_precision": "bfloat16", "global_batch": 40}
+    spec = asynchronous(training, workers=1, partitioner="min_size")
+    spec["dataset"] = {"name": "synthetic_images", "options": {"shape": [8, 8, 3], "classes": 4, "samples": 600}}
+    spec["model"] = {"name": "cnn", "options": {"filters": [8], "units": 16, "dropout": 0.1}}
+    run = by_hand(spec)
+    wait_for(lambda: max(run.series("val_accuracy").values(), default=0) > 0.9, seconds=200, what="what it learned")
     engine_processes(run)["ps-0"].kill()
     assert run.finish(60) == 1
     assert "failed in ps-0: ps-0 was ended by SIGKILL" in run.stderr
     assert not (run.out / "model.keras").exists()
-
-
-@pytest.mark.tensorflow
-def test_it_trains_convolutions_with_dropout_in_bfloat16(by_hand: Start) -> None:
-    spec = asynchronous({"epochs": 3, "mixed_precision": "bfloat16"}, workers=2, partitioner="min_size")
-    spec["dataset"] = {"name": "synthetic_images", "options": {"shape": [8, 8, 3], "classes": 4, "samples": 600}}
-    spec["model"] = {"name": "cnn", "options": {"filters": [8], "units": 16}}
-    spec["training"]["global_batch"] = 40
-    run = by_hand(spec)
-    assert run.finish() == 0, run.stderr
-    assert run.series("test_accuracy")[72] > 0.5

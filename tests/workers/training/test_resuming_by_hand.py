@@ -64,7 +64,7 @@ def job(strategy: dict[str, Any], steps: int) -> dict[str, Any]:
 def test_it_pauses_parameter_servers_between_two_steps_and_goes_on_in_the_same_folder(
     by_hand: Start, tmp_path: Path
 ) -> None:
-    options = {"workers": 1, "parameter_servers": 2, "partitioner": "fixed_shards", "in_flight": 3}
+    options = {"workers": 1, "in_flight": 3}
     servers = {"name": "parameter_server", "options": options}
     cut = by_hand(job(servers, 100_000))
     wait_for(lambda: cut.series("loss"), seconds=200, what="the first loss")

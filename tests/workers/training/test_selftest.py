@@ -145,11 +145,11 @@ def tester(tmp_path: Path) -> Callable[..., SelfTester]:
 @pytest.mark.tensorflow
 @pytest.mark.timeout(600)
 def test_it_passes_what_equals_one_device(tester: Callable[..., SelfTester]) -> None:
-    names = ["mirrored/sum/float16/xla", "central_storage/sum/none/plain"]
+    name = "mirrored/sum/float16/xla"
     real = tester("workers.training.trials")
-    real.run([case for case in cases() if case.name in names])
+    real.run([case for case in cases() if case.name == name])
     assert real.results.failures == {}
-    assert set(real.results.passed) == set(names)
+    assert real.results.passed == (name,)
 
 
 @pytest.mark.tensorflow
