@@ -6,7 +6,7 @@ A plugin module declares `title`, `summary` and `Options`, imports TensorFlow on
               check(options) -> list[Problem]               optional: what it cannot honour
               check_training(options, training) -> list[Problem]   optional: nor of the training settings
               check_kernels(options, kernels) -> list[Problem]     optional: nor of the model's large weights
-              check_layers(layers, kind) -> list[Problem]          optional: nor of an uploaded model's layers
+              check_obstacles(obstacles, training) -> list[Problem]   optional: nor of an uploaded model's layers
               create(options, place) -> tf.distribute.Strategy
     model     build_model(info, options) -> keras.Model     from [batch, *info.shape] to float32 [batch, info.outputs]
               count_parameters(info, options) -> int        exactly those of the built model, without building it

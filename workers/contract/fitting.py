@@ -59,8 +59,8 @@ def _fit_problems(spec: JobSpec) -> list[Problem]:
         found = strategy.module.check_kernels(spec.options_of("strategy"), kernels)
         problems += [problem.under("strategy.options") for problem in found]
     facts = getattr(spec.options_of("model"), "facts", None)
-    if hasattr(strategy.module, "check_layers") and facts is not None:
-        found = strategy.module.check_layers(facts.layers, spec.kind)
+    if hasattr(strategy.module, "check_obstacles") and facts is not None:
+        found = strategy.module.check_obstacles(facts.obstacles, training=spec.kind == "train")
         problems += [problem.under("strategy") for problem in found]
     if hasattr(model.module, "check"):
         found = model.module.check(spec.options_of("model"), spec.dataset_info)

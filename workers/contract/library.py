@@ -18,6 +18,7 @@ from workers.contract.catalog import Kind
 from workers.contract.files.beginnings import is_text
 from workers.contract.files.facts import Facts
 from workers.contract.files.records import is_head
+from workers.contract.obstacles import MOST_KERNELS, REASONS, Obstacle
 from workers.contract.spec import Choice, JobSpec
 
 _REFERENCE = re.compile(r"library:(\d{1,18})@([0-9a-f]{64})")
@@ -92,6 +93,12 @@ class ModelFacts(Strict):
     trainable: int = Field(ge=0)
     bytes: int = Field(ge=0)
     ending: str = Field("linear", max_length=100, description="Activation of the last layer.")
+    obstacles: tuple[Obstacle, ...] = Field((), max_length=len(REASONS), description="Layers that a mesh cannot hold.")
+    kernels: dict[str, tuple[int, ...]] = Field(
+        default_factory=dict,
+        max_length=MOST_KERNELS,
+        description="Large weights by their names, of different sizes each; one of these must divide to split it.",
+    )
     layers: tuple[LayerFacts, ...] = Field((), max_length=200)
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from workers.contract import catalog, keras_file
 from workers.contract.library import FORMATS, Inspection, LayerFacts, ModelFacts, Report
+from workers.contract.obstacles import kernels, obstacles
 from workers.contract.problems import Problem, SpecInvalid, shorten
 from workers.sandbox.preview import preview_of
 
@@ -144,6 +145,8 @@ def describe(model: Any) -> ModelFacts:
         trainable=sum(int(np.prod(weight.shape)) for weight in model.trainable_weights),
         bytes=sum(int(np.prod(weight.shape)) * np.dtype(_plain(weight.dtype)).itemsize for weight in model.weights),
         ending=_ending(model),
+        obstacles=obstacles(model),
+        kernels=kernels(model),
         layers=tuple(_layer(layer) for layer in model.layers[:MAX_LAYERS]),
     )
 

@@ -13,6 +13,7 @@ from webapp.jobs.models import Job
 from webapp.library.models import Item, Upload, Use
 from webapp.teams.models import Membership, Team, User
 from workers.contract.library import FORMATS, references
+from workers.contract.obstacles import Obstacle
 from workers.contract.spec import parse
 
 pytestmark = pytest.mark.django_db
@@ -168,6 +169,16 @@ class TestForm:
     def test_data_of_another_shape_is_disabled_with_the_reason(self, member: Client, item: Item) -> None:
         answer = member.post("/t/vision/jobs/new/check", typed(dataset__name="mnist")).json()
         assert "takes examples of 8x8x1" in answer["unfit"]["model.name"][choice(item)]
+
+    def test_a_strategy_that_cannot_hold_its_layers_is_disabled_with_the_reason(
+        self, member: Client, team: Team, bob: User
+    ) -> None:
+        loop = Obstacle(trait="loop", layer="gru", kind="GRU")
+        facts = scene.FACTS.model_copy(update={"obstacles": (loop,)})
+        version = scene.answered(scene.send(team, bob, scene.keras_bytes()), model=facts)
+        assert version is not None
+        answer = member.post("/t/vision/jobs/new/check", typed(model__name=choice(version.item))).json()
+        assert "DTensor cannot compile its loop" in answer["unfit"]["strategy.name"]["model_parallel"]
 
     def test_yaml_needs_no_facts_and_cannot_lie_about_them(self, member: Client, item: Item) -> None:
         member.post("/t/vision/jobs/new/", typed(name="mine", model__name=choice(item)))

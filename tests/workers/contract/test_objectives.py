@@ -92,11 +92,40 @@ def test_it_refuses_on_a_mesh_what_has_no_layout_there(model: str, kind: str) ->
     assert f"cannot {kind} {model}" in problems["strategy.name"]
 
 
+def of_a_file(**found: Any) -> dict[str, Any]:
+    facts = {"inputs": [8, 8, 1], "outputs": 10, "parameters": 20, "trainable": 20, "bytes": 80, **found}
+    return {"name": "keras_file", "options": {"file": "net.keras", "facts": facts}}
+
+
 def test_it_refuses_on_a_mesh_to_train_depthwise_layers_of_a_file() -> None:
-    layer = {"name": "cheap", "kind": "SeparableConv2D", "shape": "6 x 6 x 4", "parameters": 20}
-    facts = {"inputs": [8, 8, 1], "outputs": 10, "parameters": 20, "trainable": 20, "bytes": 80, "layers": [layer]}
-    model = {"name": "keras_file", "options": {"file": "net.keras", "facts": facts}}
+    model = of_a_file(obstacles=[{"trait": "depthwise", "layer": "cheap", "kind": "SeparableConv2D"}])
     problems = refused({}, model=model, strategy={"name": "model_parallel"})
-    said = "cannot train the model's layer cheap (SeparableConv2D): DTensor has no layout for its gradient"
+    said = "cannot train the layer cheap (SeparableConv2D): DTensor has no layout for the gradient of a depthwise"
     assert said in problems["strategy.name"]
     assert parse(seed_with(kind="predict", model=model, strategy={"name": "model_parallel"}, training=SMALL))
+
+
+@pytest.mark.parametrize(
+    ("trait", "said", "remedy"),
+    [
+        ("loop", "cannot compile its loop", "Make the layer with unroll=True, or use mirrored"),
+        ("dilated", "cannot compile a dilated convolution", "Use mirrored or multi_worker_mirrored"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["train", "predict"])
+def test_it_refuses_on_a_mesh_layers_of_a_file_that_dtensor_cannot_compile(
+    kind: str, trait: str, said: str, remedy: str
+) -> None:
+    model = of_a_file(obstacles=[{"trait": trait, "layer": "back/gru", "kind": "GRU"}])
+    problems = refused({}, kind=kind, model=model, strategy={"name": "model_parallel"})
+    assert f"the layer back/gru (GRU): DTensor {said}" in problems["strategy.name"]
+    assert remedy in problems["strategy.name"]
+
+
+def test_it_refuses_a_mesh_that_does_not_divide_the_weights_of_a_file() -> None:
+    strategy = {"name": "model_parallel", "options": {"mesh": {"batch": 1, "model": 4}}}
+    problems = refused({}, model=of_a_file(kernels={"dense/kernel": [10, 7]}), strategy=strategy)
+    said = (
+        "cannot split the kernel of dense/kernel: neither 10 nor 7 is a multiple of 4 (got 4). Nearest that can: 2 or 5"
+    )
+    assert problems["strategy.options.mesh.model"].endswith(said)

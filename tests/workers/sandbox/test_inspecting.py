@@ -19,7 +19,7 @@ UPLOAD = "00000000-0000-0000-0000-000000000000"
 SAVE = """
 import keras, sys
 entry = keras.Input((8, 8, 1))
-hidden = keras.layers.Conv2D(4, 3, padding="same", activation="relu")(entry)
+hidden = keras.layers.Conv2D(4, 3, padding="same", dilation_rate=2, activation="relu")(entry)
 hidden = keras.layers.BatchNormalization()(hidden + keras.ops.relu(hidden) * 2.0)
 hidden = keras.layers.Dropout(0.1)(keras.layers.GlobalAveragePooling2D()(hidden))
 model = keras.Model(entry, keras.layers.Dense(10, activation="softmax", kernel_regularizer="l2")(hidden))
@@ -61,6 +61,9 @@ def test_it_builds_what_keras_saved(tmp_path: Path) -> None:
     assert (report.model.inputs, report.model.outputs, report.model.ending) == ((8, 8, 1), 10, "softmax")
     assert report.model.parameters == 40 + 16 + 50
     assert report.model.bytes == 4 * report.model.parameters
+    assert report.model.kernels == {"conv2d/kernel": (4, 1), "dense/kernel": (10, 4)}
+    [obstacle] = report.model.obstacles
+    assert (obstacle.trait, obstacle.layer, obstacle.kind) == ("dilated", "conv2d", "Conv2D")
     assert report.output == ""
 
 

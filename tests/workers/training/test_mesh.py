@@ -232,8 +232,8 @@ def test_it_names_a_weight_that_no_plugin_told_of(mesh: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("layer", "named"),
     [
-        ("loop", "(GRU); make the layer with unroll=True, or"),
-        ("dilated", "wide (Conv2D);"),
+        ("loop", "(GRU): DTensor cannot compile its loop; make the layer with unroll=True, or"),
+        ("dilated", "wide (Conv2D): DTensor cannot compile a dilated convolution;"),
         ("depthwise", "cheap (SeparableConv2D): DTensor has no layout"),
     ],
 )
@@ -245,3 +245,8 @@ def test_it_names_a_layer_that_dtensor_cannot_compile(layer: str, named: str, me
 @pytest.mark.tensorflow
 def test_it_takes_a_loop_that_is_written_out(mesh: dict[str, Any]) -> None:
     assert mesh["refused"]["unrolled"] is None
+
+
+@pytest.mark.tensorflow
+def test_it_computes_what_it_cannot_train(mesh: dict[str, Any]) -> None:
+    assert mesh["refused"]["depthwise, computed"] is None

@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from workers.contract.obstacles import obstacles, split_axes
 from workers.training.devices import DeviceError
-from workers.training.strategies.model_parallel import DEPTHWISE
 
 
 class MeshError(DeviceError):
@@ -48,36 +48,13 @@ def splits_of(model: Any, parts: int) -> list[Split]:
     return [found.get(id(variable), WHOLE) for variable in model.trainable_variables]
 
 
-def check_layers(model: Any) -> None:
-    """Raises MeshError for a layer whose operations DTensor cannot compile: loops end the process without a word."""
-    import keras
-
-    for layer in model._flatten_layers():
-        if isinstance(layer, keras.layers.RNN) and not layer.unroll:
-            raise MeshError(
-                f"A mesh cannot compute the loop of {layer.path} ({type(layer).__name__}); "
-                "make the layer with unroll=True, or use mirrored or multi_worker_mirrored."
-            )
-        if any(rate > 1 for rate in _dilations(layer)):
-            raise MeshError(
-                f"A mesh cannot compute the dilated convolution of {layer.path} ({type(layer).__name__}); "
-                "use mirrored or multi_worker_mirrored."
-            )
-
-
-def check_gradients(model: Any) -> None:
-    """Raises MeshError for a layer that DTensor can compute but not train."""
-    for layer in model._flatten_layers():
-        if any(kind.__name__ in DEPTHWISE for kind in type(layer).__mro__):
-            raise MeshError(
-                f"A mesh cannot train {layer.path} ({type(layer).__name__}): DTensor has no layout for the gradient of "
-                "a depthwise convolution; use mirrored or multi_worker_mirrored."
-            )
-
-
-def _dilations(layer: Any) -> tuple[int, ...]:
-    rate = getattr(layer, "dilation_rate", 1)
-    return (rate,) if isinstance(rate, int) else tuple(rate)
+def check_layers(model: Any, *, training: bool) -> None:
+    """Raises MeshError for a layer whose operations DTensor cannot compile, or not train."""
+    for obstacle in obstacles(model):
+        if obstacle.hinders(training=training):
+            verb = "train" if training else "compute"
+            remedy = obstacle.remedy[0].lower() + obstacle.remedy[1:]
+            raise MeshError(f"A mesh cannot {verb} {obstacle}; {remedy}.")
 
 
 def first_that_divides(sizes: Sequence[int], axes: Sequence[int], parts: int) -> int | None:
@@ -92,21 +69,15 @@ def _of_layer(layer: Any, own: list[Any], parts: int) -> list[tuple[Any, Split]]
         return _attention(layer, parts)
     if isinstance(layer, keras.layers.Dense) and layer.kernel.shape[-1] % parts == 0:
         return [(variable, Split(len(variable.shape) - 1, True)) for variable in own]
-    in_parts = isinstance(layer, keras.layers.Dense | keras.layers.Embedding)
-    ranks = [(variable, len(variable.shape)) for variable in own]
-    return [(each, Split(_axis(each, (rank - 1, rank - 2), parts), in_parts)) for each, rank in ranks if rank > 1]
+    in_parts, wanted = isinstance(layer, keras.layers.Dense | keras.layers.Embedding), set(map(id, own))
+    return [(each, Split(_axis(each, axes, parts), in_parts)) for each, axes in split_axes(layer) if id(each) in wanted]
 
 
 def _attention(layer: Any, parts: int) -> list[tuple[Any, Split]]:
     """Heads stay together: each device computes the attention of its own ones, and the output sums over them."""
-    split: list[tuple[Any, Split]] = []
-    for projection in (layer.query_dense, layer.key_dense, layer.value_dense):
-        heads = Split(_axis(projection.kernel, (1,), parts), True)
-        split.append((projection.kernel, heads))
-        if projection.bias is not None:
-            split.append((projection.bias, Split(0, True)))
-    split.append((layer.output_dense.kernel, Split(_axis(layer.output_dense.kernel, (0,), parts), True)))
-    return split
+    kernels = [(kernel, Split(_axis(kernel, axes, parts), True)) for kernel, axes in split_axes(layer)]
+    biases = (projection.bias for projection in (layer.query_dense, layer.key_dense, layer.value_dense))
+    return [*kernels, *((bias, Split(0, True)) for bias in biases if bias is not None)]
 
 
 def _axis(variable: Any, axes: Sequence[int], parts: int) -> int:

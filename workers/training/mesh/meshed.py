@@ -24,7 +24,7 @@ from workers.contract.spec import JobSpec
 from workers.training.distribution import Distribution
 from workers.training.evaluation import Evaluator
 from workers.training.mesh.boundaries import ends_of, laid_out
-from workers.training.mesh.layouts import WHOLE, Split, check_gradients, check_layers, splits_of
+from workers.training.mesh.layouts import WHOLE, Split, check_layers, splits_of
 from workers.training.mesh.steps import MeshedEvaluator, MeshedPredictor, MeshedSteps
 from workers.training.mesh.streamed import StreamedMeshEvaluator, StreamedMeshSteps
 from workers.training.objective import Objective
@@ -57,7 +57,7 @@ class Meshed(Distribution):
 
     def optimizer(self, model: Any, make: Callable[[], Any]) -> Any:
         """Puts the model's variables on the mesh; the optimizer's own are split like the weights they belong to."""
-        check_layers(model)
+        check_layers(model, training=False)
         self.splits = splits_of(model, self.mesh.dim_size(MODEL))
         with self._on_mesh() as layout_next:
             self.weights = [
@@ -71,7 +71,7 @@ class Meshed(Distribution):
         return optimizer
 
     def steps(self, model: Any, optimizer: Any, objective: Objective, spec: JobSpec) -> MeshedSteps:
-        check_gradients(model)
+        check_layers(model, training=True)
         kind = MeshedSteps if spec.dataset_info.files is None else StreamedMeshSteps
         return kind(self, model, optimizer, objective, spec)
 

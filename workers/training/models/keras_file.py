@@ -89,6 +89,11 @@ def count_parameters(info: DatasetInfo, options: Options) -> int:
     return options.facts.parameters if options.facts is not None else 0
 
 
+def kernels(info: DatasetInfo, options: Options) -> dict[str, tuple[int, ...]]:
+    """Those that were found when the file was looked at."""
+    return options.facts.kernels if options.facts is not None else {}
+
+
 def _takes(shape: tuple[int | None, ...], inputs: tuple[int, ...]) -> bool:
     return len(shape) == len(inputs) and all(a in (None, b) for a, b in zip(shape, inputs, strict=True))
 

@@ -12,7 +12,7 @@ from workers.contract.assignment import Place
 from workers.contract.base import Options as _Options
 from workers.contract.base import Strict
 from workers.contract.layout import Layout, ProcessShape
-from workers.contract.library import LayerFacts
+from workers.contract.obstacles import Obstacle
 from workers.contract.problems import Problem
 from workers.contract.spec import Training
 from workers.training.devices import logical_devices
@@ -31,8 +31,6 @@ one_loss_only = True
 """Its step has one optimizer."""
 on_mesh = True
 """Not every operation of TensorFlow has a layout there; models say which kinds of job they cannot do."""
-DEPTHWISE = ("DepthwiseConv1D", "DepthwiseConv2D", "SeparableConv1D", "SeparableConv2D")
-"""Layers that DTensor of TensorFlow 2.21 computes and cannot train."""
 
 
 class Mesh(Strict):
@@ -119,15 +117,11 @@ def check_kernels(options: Options, kernels: Mapping[str, tuple[int, ...]]) -> l
     return []
 
 
-def check_layers(layers: Iterable[LayerFacts], kind: str) -> list[Problem]:
-    """What can be told of them from outside; see also workers/training/mesh/layouts.py."""
-    found = [layer for layer in layers if layer.kind in DEPTHWISE and kind == "train"]
-    if not found:
-        return []
-    message = (
-        f"cannot train the model's layer {found[0].name} ({found[0].kind}): DTensor has no layout for its gradient"
-    )
-    return [Problem("name", message, "model_parallel", "Use mirrored or multi_worker_mirrored")]
+def check_obstacles(obstacles: Iterable[Obstacle], *, training: bool) -> list[Problem]:
+    """Layers that no mesh of whatever shape can hold; see also workers/training/mesh/layouts.py."""
+    verb = "train" if training else "compute"
+    found = [each for each in obstacles if each.hinders(training=training)]
+    return [Problem("name", f"cannot {verb} {each}", "model_parallel", each.remedy) for each in found[:1]]
 
 
 def check_training(options: Options, training: Training) -> list[Problem]:

@@ -1,0 +1,96 @@
+"""What of a built Keras model a mesh of devices has to know before it may hold it.
+
+Read off the layers by the names of Keras' classes, so that the throw-away process, which looks at uploads, and the
+engine say the same, and nothing here imports Keras.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
+
+from pydantic import Field
+
+from workers.contract.base import Strict
+
+Trait = Literal["loop", "dilated", "depthwise"]
+REASONS: Mapping[Trait, str] = {
+    "loop": "DTensor cannot compile its loop",
+    "dilated": "DTensor cannot compile a dilated convolution",
+    "depthwise": "DTensor has no layout for the gradient of a depthwise convolution",
+}
+"""As found with TensorFlow 2.21, where a loop ends the process without a word."""
+
+DEPTHWISE = {"DepthwiseConv1D", "DepthwiseConv2D", "SeparableConv1D", "SeparableConv2D"}
+MOST_KERNELS = 64
+
+
+class Obstacle(Strict):
+    """A layer that some strategy cannot compute, by its name and the name of its class."""
+
+    trait: Trait
+    layer: str = Field(max_length=200)
+    kind: str = Field(max_length=200)
+
+    @property
+    def remedy(self) -> str:
+        others = "se mirrored or multi_worker_mirrored"
+        return f"Make the layer with unroll=True, or u{others}" if self.trait == "loop" else f"U{others}"
+
+    def hinders(self, *, training: bool) -> bool:
+        """Not all do where no gradients are needed."""
+        return training or self.trait != "depthwise"
+
+    def __str__(self) -> str:
+        return f"the layer {self.layer} ({self.kind}): {REASONS[self.trait]}"
+
+
+def obstacles(model: Any) -> tuple[Obstacle, ...]:
+    """The first of each trait, among all layers and those that they are made of."""
+    found: dict[Trait, Obstacle] = {}
+    for layer in model._flatten_layers():
+        for trait in _traits(layer):
+            one = Obstacle(trait=trait, layer=layer.path[-200:], kind=type(layer).__name__[:200])
+            found.setdefault(trait, one)
+    return tuple(found.values())
+
+
+def kernels(model: Any) -> dict[str, tuple[int, ...]]:
+    """The first of at most MOST_KERNELS kernels of different sizes: one of these must divide to split it."""
+    found: dict[tuple[int, ...], str] = {}
+    seen: set[int] = set()
+    for layer in model._flatten_layers():
+        for variable, axes in split_axes(layer):
+            if id(variable) not in seen:
+                found.setdefault(tuple(variable.shape[axis] for axis in axes), variable.path[-200:])
+            # Attention comes before the layers that it is made of, and has spoken for their weights.
+            seen.add(id(variable))
+    return {path: sizes for sizes, path in [*found.items()][:MOST_KERNELS]}
+
+
+def split_axes(layer: Any) -> list[tuple[Any, tuple[int, ...]]]:
+    """The layer's kernels, each with the axes of which one may be split, best first; attention's are its heads."""
+    if "MultiHeadAttention" in _classes(layer):
+        inner = [(part.kernel, (1,)) for part in (layer.query_dense, layer.key_dense, layer.value_dense)]
+        return [*inner, (layer.output_dense.kernel, (0,))]
+    ranks = [(variable, len(variable.shape)) for variable in layer._trainable_variables]
+    return [(variable, (rank - 1, rank - 2)) for variable, rank in ranks if rank > 1]
+
+
+def _traits(layer: Any) -> Iterator[Trait]:
+    names = _classes(layer)
+    if "RNN" in names and not layer.unroll:
+        yield "loop"
+    if any(rate > 1 for rate in _dilations(layer)):
+        yield "dilated"
+    if names & DEPTHWISE:
+        yield "depthwise"
+
+
+def _classes(layer: Any) -> set[str]:
+    return {kind.__name__ for kind in type(layer).__mro__ if kind.__module__.startswith("keras.")}
+
+
+def _dilations(layer: Any) -> tuple[int, ...]:
+    rate = getattr(layer, "dilation_rate", 1)
+    return (rate,) if isinstance(rate, int) else tuple(rate)
