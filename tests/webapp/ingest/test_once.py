@@ -18,7 +18,7 @@ from workers.contract.wire import EVENTS, attempt_key
 pytestmark = pytest.mark.django_db
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     sent=st.lists(st.tuples(st.booleans(), st.integers(0, 9999), st.integers(1, 900), st.booleans()), max_size=15),
     size=st.integers(50, 2000),

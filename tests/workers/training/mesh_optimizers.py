@@ -28,7 +28,6 @@ MODELS = {
 }
 CASES = [
     ("transformer_lm", "rmsprop", (2, 2)),
-    ("transformer_lm", "adam", (2, 2)),
     ("transformer_lm", "adamw", (1, 2)),
     ("wide_and_deep", "adam", (2, 2)),
 ]

@@ -41,6 +41,11 @@ MODELS = [
     ("transformer_lm", LANGUAGE, {"layers": 3, "width": 12, "heads": 3}),
     ("wide_and_deep", CLICKS, {}),
     ("wide_and_deep", IDS, {"units": [4], "dropout": 0.5}),
+    ("resnet", SMALL, {"width": 4}),
+    ("resnet", ODD, {"width": 4, "batch_norm": False, "activation": "silu", "dropout": 0.2}),
+    ("resnet", DatasetInfo(shape=(64, 64, 3), classes=10, samples=1), {"width": 4, "depth": 50}),
+    ("resnet", ODD, {"width": 3, "depth": 50, "stem": "small", "batch_norm": False}),
+    ("resnet", ODD, {"width": 2, "stem": "imagenet"}),
 ]
 
 

@@ -142,7 +142,7 @@ def by_optimizer() -> dict[str, float]:
 
 
 @pytest.mark.tensorflow
-@pytest.mark.parametrize("case", ["rmsprop 2x2", "adam 2x2", "adamw 1x2"])
+@pytest.mark.parametrize("case", ["rmsprop 2x2", "adamw 1x2"])
 def test_it_trains_a_language_model_with_every_optimizer(case: str, by_optimizer: dict[str, float]) -> None:
     # The biases of keys have no gradient but rounding, and Adam makes steps of 1e-3 of what is not far below 1e-7.
     most = 1e-4 if case.startswith("adam") else 1e-6

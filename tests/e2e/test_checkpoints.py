@@ -1,18 +1,22 @@
-"""Pause and resume in Chromium with a real training: the devices go back, the curve goes on where it stood."""
+"""What becomes of checkpoints, in Chromium with real trainings: a paused job goes on where it stood, another goes on
+from there under another strategy, and one is evaluated and predicted with.
+"""
 
 from __future__ import annotations
 
 import itertools
 import zipfile
+from io import BytesIO
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
+from pyarrow import parquet
 
-from tests.e2e.conftest import Server
+from tests.e2e.conftest import Server, violations
 from tests.waiting import wait_for
 
-pytestmark = [pytest.mark.browser, pytest.mark.e2e, pytest.mark.tensorflow]
+pytestmark = [pytest.mark.browser, pytest.mark.e2e, pytest.mark.tensorflow, pytest.mark.timeout(600)]
 
 STEPS = """(document.querySelector('[data-chart="loss"] .chart-plot')?.data ?? [])
     .map(trace => [...(trace.x ?? [])]).reduce((a, b) => a.length >= b.length ? a : b, [])"""
@@ -25,6 +29,11 @@ def steps(page: Page) -> list[float]:
 
 def state(page: Page, words: str, seconds: int = 90) -> None:
     expect(page.locator("[data-state-place]")).to_contain_text(words, timeout=seconds * 1000)
+
+
+def first_job(house: Server) -> int:
+    """The one that was paused and went on."""
+    return int(house.ask("show(Job.objects.filter(attempts__number=2).latest('pk').pk)"))
 
 
 def test_a_paused_job_goes_on_where_it_stood(house: Server, page: Page, tmp_path: Path) -> None:
@@ -74,7 +83,7 @@ def test_a_paused_job_goes_on_where_it_stood(house: Server, page: Page, tmp_path
 
 def test_another_job_goes_on_from_its_checkpoint_under_another_strategy(house: Server, page: Page) -> None:
     house.log_in(page, "alice")
-    first = house.ask("show(Job.objects.order_by('-pk').first().pk)")
+    first = first_job(house)
     page.goto(f"{house.url}/jobs/{first}/#checkpoints")
     page.get_by_role("link", name="Continue in a new job").nth(1).click()
     expect(page.locator("[data-going-on]")).to_contain_text(f"job {first}")
@@ -86,3 +95,37 @@ def test_another_job_goes_on_from_its_checkpoint_under_another_strategy(house: S
     wait_for(lambda: len(steps(page)) > 1, what="its curve")
     begun = house.ask("show(Job.objects.order_by('-pk').first().resume_step)")
     assert min(steps(page)) > begun > 0
+
+
+def put_to_use(page: Page, house: Server, job: int, verb: str) -> None:
+    """From the checkpoint's row through the form to the end of the new job."""
+    page.goto(f"{house.url}/jobs/{job}/#checkpoints")
+    page.locator("#panel-checkpoints").get_by_role("link", name=verb).first.click()
+    expect(page.get_by_role("radio", name=verb)).to_be_checked()
+    expect(page.locator("#summary")).to_contain_text("Can start now", timeout=60_000)
+    expect(page.get_by_label("Optimizer")).to_be_hidden()
+    # While the server is asked once more the figures are faint.
+    expect(page.locator("#summary")).to_have_attribute("aria-busy", "false")
+    expect(page.locator("#summary")).to_have_css("opacity", "1")
+    assert not violations(page)
+    page.get_by_role("button", name="Start job").click()
+    page.wait_for_url(lambda url: f"/jobs/{job}/" not in url and "/new/" not in url)
+    expect(page.locator("[data-state-place]")).to_contain_text("Succeeded", timeout=90_000)
+
+
+def test_a_checkpoint_is_evaluated_and_predicted_with(house: Server, page: Page) -> None:
+    house.log_in(page, "alice")
+    job = first_job(house)
+    put_to_use(page, house, job, "Evaluate")
+    results = page.locator("[data-metrics]")
+    expect(results.get_by_role("row")).to_have_count(3)
+    expect(results).to_contain_text("Accuracy")
+    expect(page.locator("[data-field=phase_text]")).to_have_text("Evaluated")
+    assert not violations(page)
+
+    put_to_use(page, house, job, "Predict")
+    expect(page.locator("[data-field=phase_text]")).to_have_text("Predicted 1,797 examples")
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Download").first.click()
+    content = Path(download.value.path()).read_bytes()
+    assert parquet.read_table(BytesIO(content)).num_rows == 1797
