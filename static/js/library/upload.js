@@ -164,7 +164,8 @@ async function settled(state) {
   part("output").hidden = !state.output;
   /** @type {HTMLElement} */ (part("output").querySelector("pre")).textContent = state.output;
   announce(`Refused. ${state.reason}`);
-  fetch(`${form.dataset.uploads}/${upload}`, { method: "DELETE", headers: { "X-CSRFToken": token } }).catch(() => null);
+  // Kept alive, or whoever leaves the page at once finds it in the library's list of uploads.
+  fetch(`${form.dataset.uploads}/${upload}`, { method: "DELETE", headers: { "X-CSRFToken": token }, keepalive: true }).catch(() => null);
 }
 
 function stopped(words) {
