@@ -27,8 +27,14 @@ __all__ = ["RedisServer", "wait_for"]
 TOGETHER = {
     # They share houses and a browser, and train on all cores.
     "tests/e2e/": "tests/e2e",
-    # Both look at the same run.
-    "tests/workers/training/test_initial_model.py": "tests/workers/training/test_engine.py",
+    # They share warm engines.
+    **dict.fromkeys(
+        (
+            f"tests/workers/training/test_{name}.py"
+            for name in ("resuming", "inference", "files", "initial_model", "early_stopping")
+        ),
+        "tests/workers/training",
+    ),
 }
 
 

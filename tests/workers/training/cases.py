@@ -84,7 +84,7 @@ CASES: dict[str, dict[str, Any]] = {
 AGGREGATIONS = ["mean", "sum", "local"]
 OF_ITS_OWN = {
     "one_device": list(CASES),
-    "mirrored 3": list(CASES),
+    "mirrored 3": [*AGGREGATIONS, "weighted", "local as one large batch"],
     # Language models on a mesh are mesh_optimizers.py's.
     "mesh 2x2": [*AGGREGATIONS, "weighted"],
     # Another way to add up what is a gradient in any case.

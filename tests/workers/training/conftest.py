@@ -9,13 +9,16 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
 
 from tests.seed import SEED_SPEC
 from workers.contract.events import Event, parse_event
+
+if TYPE_CHECKING:
+    from tests.workers.training.warm import House
 
 ROOT = Path(__file__).resolve().parents[3]
 SCRIPT = [sys.executable, "-m", "tests.workers.training.script"]
@@ -117,6 +120,23 @@ def seed_run(tmp_path_factory: pytest.TempPathFactory) -> ByHand:
     run = ByHand(SEED_SPEC, tmp_path_factory.mktemp("seed"))
     assert run.finish() == 0, run.stderr
     return run
+
+
+ALONE: dict[str, Any] = {"name": "mirrored", "options": {"devices": 2, "device_type": "cpu"}}
+PAIR: dict[str, Any] = {"name": "multi_worker_mirrored", "options": {"workers": 2, "device_type": "cpu"}}
+"""The only multi-worker strategy for a warm pair of processes: TensorFlow makes one for each process, once."""
+
+
+@pytest.fixture(scope="session")
+def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    """Engines that all tests of one worker share."""
+    from tests.workers.training.warm import House, engines
+
+    with (
+        engines(seed_with(strategy=ALONE), tmp_path_factory.mktemp("alone")) as alone,
+        engines(seed_with(strategy=PAIR), tmp_path_factory.mktemp("pair")) as pair,
+    ):
+        yield House(alone, pair)
 
 
 EXACT: dict[str, Any] = {

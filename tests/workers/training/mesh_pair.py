@@ -1,7 +1,7 @@
 """One of two processes that hold two meshes together, one after the other: `mesh_pair.py FOLDER PLACES`, JSON by name.
 
-The first mesh trains the case `mean` and saves its state half-way; the second, of another shape, goes on from there to
-the end. Prints JSON: of each mesh what exactness.py says of a strategy, the bytes on its devices, and the lines that
+The first mesh trains the case `weighted` and saves its state half-way; the second, of another shape, goes on from there
+to the end. Prints JSON: of each mesh what exactness.py says of a strategy, the bytes on its devices, and the lines that
 tell of these; whether the processes agree when one of them does not; a sum over both.
 """
 
@@ -24,7 +24,10 @@ def told_of(place, mesh):
     trained = engine(place, mesh)
     mesh.meet()
     told = [(info.replica, info.process, info.device) for info in mesh.replica_info(place)]
-    return compared(trained, place.spec, Path(sys.argv[1]) / "mean.npz") | {"bytes": mesh.weight_bytes(), "told": told}
+    return compared(trained, place.spec, Path(sys.argv[1]) / "weighted.npz") | {
+        "bytes": mesh.weight_bytes(),
+        "told": told,
+    }
 
 
 first, second = (Place.model_validate(each) for each in json.loads(sys.argv[2]).values())

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
-from tests.workers.training.conftest import ByHand, seed_with
+from tests.workers.training.conftest import PAIR, seed_with
+from tests.workers.training.warm import House, events, series
 from workers.contract.schedule import EarlyStopping
 from workers.training.early_stopping import Patience
 
@@ -56,14 +57,13 @@ def test_one_epoch_is_not_several() -> None:
 
 
 @pytest.mark.tensorflow
-def test_it_ends_all_processes_at_once_and_says_why(by_hand: Callable[..., ByHand]) -> None:
+def test_it_ends_all_processes_at_once_and_says_why(house: House, tmp_path: Path) -> None:
     """The model's own task is watched: a reconstruction, by two workers."""
     stopping = {"patience": 1, "metric": "val_reconstruction_error", "min_delta": 10}
     model = {"name": "autoencoder", "options": {"units": [16], "code": 4}}
-    run = by_hand(seed_with(model=model, training={"early_stopping": stopping}))
-    assert run.finish() == 0, run.stderr
-    finished = run.events[-1]
+    house.run(seed_with(strategy=PAIR, model=model, training={"early_stopping": stopping}), tmp_path)
+    finished = events(tmp_path)[-1]
     assert finished.type == "finished"
     assert finished.step == 2 * 11
     assert finished.stopped_early == "Stopped early at epoch 2: val_reconstruction_error did not improve for 1 epoch"
-    assert len(run.series("val_reconstruction_error")) == 2
+    assert len(series(tmp_path, "val_reconstruction_error")) == 2

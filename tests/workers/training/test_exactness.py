@@ -43,8 +43,8 @@ TWO_WORKERS: dict[str, Any] = {
 CHIEFS = [(strategy, case) for strategy in (*IN_ONE_PROCESS, "worker-0") for case in cases_of(strategy)]
 
 
-def places(strategy: dict[str, Any], folder: Path) -> list[Place]:
-    spec = parse({**CASES["mean"], "strategy": strategy})
+def places(strategy: dict[str, Any], folder: Path, case: str = "mean") -> list[Place]:
+    spec = parse({**CASES[case], "strategy": strategy})
     planned = plan_ports(place_here(spec))
     return [Place(spec=spec, process=each, processes=planned, run=str(folder)) for each in planned]
 
@@ -107,7 +107,8 @@ def mesh_pair(tmp_path_factory: pytest.TempPathFactory, found_by_hand: Path) -> 
     """Two processes with a device each: a model split over both, which then goes on whole on each."""
     folder = tmp_path_factory.mktemp("meshes")
     gang = []
-    for columns, rows in zip(places(mesh_of(1, 2), folder), places(mesh_of(2, 1), folder), strict=True):
+    meshes = [places(mesh_of(*shape), folder, "weighted") for shape in ((1, 2), (2, 1))]
+    for columns, rows in zip(*meshes, strict=True):
         spec = columns.spec.model_copy(update={"checkpoint": Checkpoint(every_steps=10, keep=2)})
         first = columns.model_copy(update={"spec": spec, "run": str(folder / "first")})
         # The cluster of the first, and a checkpoint that it writes.

@@ -12,8 +12,8 @@ import yaml
 from pyarrow import csv, parquet
 
 from tests.workers.file_corpus import table_rows, write_table
-from tests.workers.training.conftest import ByHand, run_script, seed_with
-from tests.workers.training.warm import engines, series
+from tests.workers.training.conftest import PAIR, ByHand, run_script, seed_with
+from tests.workers.training.warm import House, series
 from workers.contract.problems import SpecInvalid
 from workers.contract.spec import JobSpec, parse
 from workers.training import data, files_here
@@ -22,7 +22,6 @@ EXAMPLES = Path(__file__).resolve().parents[3] / "docs" / "examples"
 Start = Callable[..., ByHand]
 LEARNS: dict[str, Any] = {"optimizer": {"name": "adam", "learning_rate": 0.01}, "global_batch": 50, "epochs": 4}
 SMALL = {"name": "mlp", "options": {"units": [16], "dropout": [0]}}
-TWO = {"name": "multi_worker_mirrored", "options": {"workers": 2}}
 WIDE = {"name": "wide_and_deep", "options": {"width": 4, "units": [16]}}
 LM = {"name": "transformer_lm", "options": {"layers": 1, "width": 16, "heads": 2}}
 ONE = {"name": "one_device"}
@@ -136,7 +135,7 @@ def test_it_notices_a_file_that_has_changed_since(table: Path) -> None:
 @pytest.mark.parametrize(
     ("sharding", "strategy", "path", "said"),
     [
-        ("file", TWO, "training.sharding", "is held in memory whole"),
+        ("file", PAIR, "training.sharding", "is held in memory whole"),
         ("off", {"name": "parameter_server"}, "training.sharding", "workers that step together"),
     ],
 )
@@ -152,7 +151,7 @@ def test_it_refuses_fewer_files_than_workers_and_an_order_that_none_decides(tabl
         ({"sharding": "file"}, "training.sharding", "there is 1 file. Use data, ask for 1 workers"),
         ({"deterministic": False}, "training.deterministic", "disagree on the order"),
     ):
-        spec = {**document("csv", table, training=training, **streamed), "strategy": TWO}
+        spec = {**document("csv", table, training=training, **streamed), "strategy": PAIR}
         with pytest.raises(SpecInvalid) as caught:
             parse(files_here.resolve(spec))
         [problem] = caught.value.problems
@@ -191,17 +190,16 @@ def test_npz_is_loaded_with_its_test_part(tmp_path: Path) -> None:
     assert "is what the model is shown" in refused("npz", path, features="a", target="a")["dataset.options.target"]
 
 
-def test_workers_train_alike_on_a_table_from_disk_and_on_data_in_memory(tables: Path, tmp_path: Path) -> None:
+def test_workers_train_alike_on_a_table_from_disk_and_on_data_in_memory(
+    house: House, tables: Path, tmp_path: Path
+) -> None:
     spec = files_here.resolve(document("csv", tables, target="label", in_memory="never", shuffle_buffer=300))
-    pair = {**spec, "strategy": TWO}
+    pair = {**spec, "strategy": PAIR}
     by_file = {**pair, "training": {**spec["training"], "sharding": "file"}}
-    runs = alone, both, own = [tmp_path / name for name in ("alone", "both", "own")]
-    with engines(spec, tmp_path) as one:
-        assert one.run(spec, alone) == ""
-    with engines(pair, tmp_path) as two:
-        assert (two.run(pair, both), two.run(by_file, own)) == ("", "")
-        in_memory = seed_with(strategy=TWO, training={"sharding": "off", "epochs": 3})
-        assert two.run(in_memory, tmp_path / "memory") == ""
+    runs = [tmp_path / name for name in ("alone", "both", "own")]
+    for each, run in zip((spec, pair, by_file), runs, strict=True):
+        house.run(each, run)
+    house.run(seed_with(strategy=PAIR, training={"sharding": "off", "epochs": 3}), tmp_path / "memory")
     assert series(tmp_path / "memory", "val_accuracy")[33] > 0.8
     for run in runs:
         assert series(run, "val_accuracy")[128] > 0.9
@@ -221,9 +219,9 @@ def test_it_trains_on_a_file_three_times_as_large_as_its_memory(tmp_path: Path) 
             b",".join(b"%.6f" % value for value in row) + b",%d\n" % (row[0] > 0)
             for row in random.normal(size=(4_000, 20))
         ]
-        while stream.tell() < 144 * 2**20:
+        while stream.tell() < 192 * 2**20:
             stream.writelines(lines)
-    limit = 48 * 2**20
+    limit = 64 * 2**20
     assert path.stat().st_size >= 3 * limit
     answer = run_script("small_memory.py", str(path), str(limit), **HONEST)
     assert answer["streamed"]["accuracy"] > 0.9

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.workers.training.warm import Engines, engines, events, series
+from tests.workers.training.conftest import ALONE, PAIR
+from tests.workers.training.warm import House, events, series
 from workers.training.checkpointing import checkpoints
 
 pytestmark = [pytest.mark.tensorflow, pytest.mark.timeout(600)]
 STRATEGIES: dict[str, dict[str, Any]] = {
     "one_device": {"name": "one_device", "options": {"device": "cpu"}},
-    "mirrored": {"name": "mirrored", "options": {"devices": 2, "device_type": "cpu"}},
+    "mirrored": ALONE,
     "central_storage": {"name": "central_storage", "options": {"devices": 2, "device_type": "cpu"}},
-    "multi_worker_mirrored": {"name": "multi_worker_mirrored", "options": {"workers": 2, "device_type": "cpu"}},
+    "multi_worker_mirrored": PAIR,
     "model_parallel": {"name": "model_parallel", "options": {"mesh": {"batch": 1, "model": 2}, "device_type": "cpu"}},
 }
 CHAIN = ["mirrored", "one_device", "multi_worker_mirrored", "central_storage", "model_parallel"]
@@ -47,27 +47,6 @@ def job(strategy: str, model: dict[str, Any] = DROPPING, **changes: Any) -> dict
         "checkpoint": {"every_steps": CUT, "keep": 9},
         **changes,
     }
-
-
-class House(NamedTuple):
-    """Engines for one process, with two devices, and for two."""
-
-    alone: Engines
-    pair: Engines
-
-    def run(self, spec: dict[str, Any], run: Path, resume: Path | None = None) -> None:
-        where = self.pair if spec["strategy"]["name"] == "multi_worker_mirrored" else self.alone
-        error = where.run(spec, run, resume=resume)
-        assert not error, error
-
-
-@pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
-    with (
-        engines(job("mirrored"), tmp_path_factory.mktemp("alone")) as alone,
-        engines(job("multi_worker_mirrored"), tmp_path_factory.mktemp("pair")) as pair,
-    ):
-        yield House(alone, pair)
 
 
 def at(run: Path, step: int) -> Path:

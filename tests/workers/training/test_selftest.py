@@ -145,12 +145,3 @@ def test_it_passes_what_equals_one_device_and_finds_a_strategy_that_trains_wrong
     assert tester.results.passed == (right,)
     assert tester.results.failures.keys() == {wrong}
     assert "away from those of one device" in tester.results.failures[wrong]
-
-
-@pytest.mark.tensorflow
-@pytest.mark.timeout(600)
-def test_it_passes_half_precision_with_xla(tmp_path: Path) -> None:
-    name = "mirrored/sum/float16/xla"
-    tester = SelfTester(tmp_path / "results.json", "k")
-    tester.run([case for case in cases() if case.name == name])
-    assert (tester.results.passed, tester.results.failures) == ((name,), {})

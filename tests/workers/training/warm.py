@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tests.workers.training.conftest import ROOT, SCRIPT
 from workers.contract.assignment import Place
@@ -72,6 +72,22 @@ class Engines:
         assert line, "\n".join(log.read_text()[-4000:] for log in self._folder.glob("*.log"))
         found: dict[str, Any] = json.loads(line)
         return found
+
+
+class House(NamedTuple):
+    """Engines for one process, with two devices, and for two processes."""
+
+    alone: Engines
+    pair: Engines
+
+    def of(self, spec: dict[str, Any]) -> Engines:
+        """Those that a job needs."""
+        return self.pair if spec["strategy"]["name"] == "multi_worker_mirrored" else self.alone
+
+    def run(self, spec: dict[str, Any], *runs: Path, resume: Path | None = None) -> None:
+        """Train, or do what else the job is for; a failure fails the test."""
+        error = self.of(spec).run(spec, *runs, resume=resume)
+        assert not error, error
 
 
 @contextmanager
