@@ -56,23 +56,26 @@ def obstacles(model: Any) -> tuple[Obstacle, ...]:
 
 
 def kernels(model: Any) -> dict[str, tuple[int, ...]]:
-    """The first of at most MOST_KERNELS kernels of different sizes: one of these must divide to split it."""
+    """The first of at most MOST_KERNELS trained kernels of different sizes: one of these must divide to split it."""
     found: dict[tuple[int, ...], str] = {}
-    seen: set[int] = set()
+    left = set(map(id, model.trainable_variables))
     for layer in model._flatten_layers():
         for variable, axes in split_axes(layer):
-            if id(variable) not in seen:
+            if id(variable) in left:
                 found.setdefault(tuple(variable.shape[axis] for axis in axes), variable.path[-200:])
             # Attention comes before the layers that it is made of, and has spoken for their weights.
-            seen.add(id(variable))
+            left.discard(id(variable))
     return {path: sizes for sizes, path in [*found.items()][:MOST_KERNELS]}
 
 
 def split_axes(layer: Any) -> list[tuple[Any, tuple[int, ...]]]:
-    """The layer's kernels, each with the axes of which one may be split, best first; attention's are its heads."""
+    """The layer's kernels, each with the axes of which one may be split, best first; attention's are its heads, which
+    its biases have too.
+    """
     if "MultiHeadAttention" in _classes(layer):
-        inner = [(part.kernel, (1,)) for part in (layer.query_dense, layer.key_dense, layer.value_dense)]
-        return [*inner, (layer.output_dense.kernel, (0,))]
+        parts = (layer.query_dense, layer.key_dense, layer.value_dense)
+        biases = [(part.bias, (0,)) for part in parts if part.bias is not None]
+        return [*((part.kernel, (1,)) for part in parts), *biases, (layer.output_dense.kernel, (0,))]
     ranks = [(variable, len(variable.shape)) for variable in layer._trainable_variables]
     return [(variable, (rank - 1, rank - 2)) for variable, rank in ranks if rank > 1]
 

@@ -15,6 +15,7 @@ from tensorflow.experimental import dtensor
 
 from tests.workers.training.cases import DENSE, _job
 from workers.contract.assignment import Place
+from workers.contract.obstacles import kernels
 from workers.contract.spec import parse
 from workers.training import data, devices
 from workers.training.distribution import connect
@@ -144,6 +145,7 @@ answer = {
     "whole": 8 * model.count_params(),
     "slots": list(map(layout, slots)) == list(map(layout, mesh.weights)),
     "read": bool((mesh.read_whole(mesh.weights[0]) == value).all()),
+    "kernels": {"all": kernels(model), "frozen": kernels(frozen())},
     "replicas": [info.model_dump() for info in mesh.replica_info(place)],
 }
 print(

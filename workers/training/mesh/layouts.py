@@ -75,9 +75,7 @@ def _of_layer(layer: Any, own: list[Any], parts: int) -> list[tuple[Any, Split]]
 
 def _attention(layer: Any, parts: int) -> list[tuple[Any, Split]]:
     """Heads stay together: each device computes the attention of its own ones, and the output sums over them."""
-    kernels = [(kernel, Split(_axis(kernel, axes, parts), True)) for kernel, axes in split_axes(layer)]
-    biases = (projection.bias for projection in (layer.query_dense, layer.key_dense, layer.value_dense))
-    return [*kernels, *((bias, Split(0, True)) for bias in biases if bias is not None)]
+    return [(each, Split(_axis(each, axes, parts), True)) for each, axes in split_axes(layer)]
 
 
 def _axis(variable: Any, axes: Sequence[int], parts: int) -> int:
