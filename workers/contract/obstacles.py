@@ -62,7 +62,8 @@ def kernels(model: Any) -> dict[str, tuple[int, ...]]:
     for layer in model._flatten_layers():
         for variable, axes in split_axes(layer):
             if id(variable) in left:
-                found.setdefault(tuple(variable.shape[axis] for axis in axes), variable.path[-200:])
+                sizes = tuple(variable.shape[axis] for axis in axes)
+                found.setdefault(sizes, variable.path.removesuffix("/kernel")[-200:])
             # Attention comes before the layers that it is made of, and has spoken for their weights.
             left.discard(id(variable))
     return {path: sizes for sizes, path in [*found.items()][:MOST_KERNELS]}

@@ -61,7 +61,7 @@ def test_it_builds_what_keras_saved(tmp_path: Path) -> None:
     assert (report.model.inputs, report.model.outputs, report.model.ending) == ((8, 8, 1), 10, "softmax")
     assert report.model.parameters == 40 + 16 + 50
     assert report.model.bytes == 4 * report.model.parameters
-    assert report.model.kernels == {"conv2d/kernel": (4, 1), "dense/kernel": (10, 4)}
+    assert report.model.kernels == {"conv2d": (4, 1), "dense": (10, 4)}
     [obstacle] = report.model.obstacles
     assert (obstacle.trait, obstacle.layer, obstacle.kind) == ("dilated", "conv2d", "Conv2D")
     assert report.output == ""

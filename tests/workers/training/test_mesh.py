@@ -180,9 +180,9 @@ def test_it_splits_each_weight_by_its_layer(mesh: dict[str, Any]) -> None:
 def test_it_can_be_told_beforehand_which_sizes_must_divide(mesh: dict[str, Any]) -> None:
     assert mesh["kernels"]["all"] == {
         "embedding/embeddings": [16, 32],
-        "multi_head_attention/query/kernel": [4],
-        "dense/kernel": [24, 16],
-        "dense_1/kernel": [10, 24],
+        "multi_head_attention/query": [4],
+        "dense": [24, 16],
+        "dense_1": [10, 24],
     }
     assert mesh["kernels"]["frozen"] == {}
 
