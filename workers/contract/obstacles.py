@@ -6,7 +6,7 @@ engine say the same, and nothing here imports Keras.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal
 
 from pydantic import Field
@@ -21,6 +21,8 @@ REASONS: Mapping[Trait, str] = {
 }
 """As found with TensorFlow 2.21, where a loop ends the process without a word."""
 
+OTHERS = "Use mirrored or multi_worker_mirrored"
+REMEDIES: Mapping[Trait, str] = {"loop": "Make the layer with unroll=True, or use mirrored or multi_worker_mirrored"}
 DEPTHWISE = {"DepthwiseConv1D", "DepthwiseConv2D", "SeparableConv1D", "SeparableConv2D"}
 MOST_KERNELS = 64
 
@@ -32,17 +34,19 @@ class Obstacle(Strict):
     layer: str = Field(max_length=200)
     kind: str = Field(max_length=200)
 
-    @property
-    def remedy(self) -> str:
-        others = "se mirrored or multi_worker_mirrored"
-        return f"Make the layer with unroll=True, or u{others}" if self.trait == "loop" else f"U{others}"
-
-    def hinders(self, *, training: bool) -> bool:
-        """Not all do where no gradients are needed."""
-        return training or self.trait != "depthwise"
-
     def __str__(self) -> str:
         return f"the layer {self.layer} ({self.kind}): {REASONS[self.trait]}"
+
+
+def hindrance(found: Iterable[Obstacle], *, training: bool) -> tuple[str, str] | None:
+    """What a mesh cannot do with the first layer that hinders it, and the remedy; None where nothing does.
+
+    Not all layers hinder it where no gradients are needed.
+    """
+    for obstacle in found:
+        if training or obstacle.trait != "depthwise":
+            return f"cannot {'train' if training else 'compute'} {obstacle}", REMEDIES.get(obstacle.trait, OTHERS)
+    return None
 
 
 def obstacles(model: Any) -> tuple[Obstacle, ...]:
@@ -96,5 +100,8 @@ def _classes(layer: Any) -> set[str]:
 
 
 def _dilations(layer: Any) -> tuple[int, ...]:
+    """Of Keras' convolutions; what a layer of somebody's own calls so may be anything."""
+    if not any("Conv" in name for name in _classes(layer)):
+        return ()
     rate = getattr(layer, "dilation_rate", 1)
     return (rate,) if isinstance(rate, int) else tuple(rate)

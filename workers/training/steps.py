@@ -204,7 +204,7 @@ def _gradients_of(model: Any, optimizer: Any, objective: Objective, spec: JobSpe
 
     variables = [weight.value for weight in model.trainable_variables]
     scaled = spec.training.mixed_precision == "float16"
-    summed = spec.training.aggregation.method == "sum"
+    by_sum = spec.training.aggregation.method == "sum"
     players = players_of(spec, model.trainable_variables)
 
     def gradients_of(features: Any, targets: Any) -> list[Any]:
@@ -212,7 +212,7 @@ def _gradients_of(model: Any, optimizer: Any, objective: Objective, spec: JobSpe
             tape.watch(variables)
             losses, metrics = objective.values(targets, model(features, training=True))
             totals = [tf.reduce_sum(losses), tf.reduce_sum(metrics)]
-            targets = totals if summed else [total / spec.samples_per_step for total in totals]
+            targets = totals if by_sum else [total / spec.samples_per_step for total in totals]
             targets = [optimizer.scale_loss(targets[0])] if scaled else targets
         gradients: list[Any] = [None] * len(variables)
         for target, members in zip(targets, players, strict=False):

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from workers.contract.obstacles import obstacles, split_axes
+from workers.contract.obstacles import hindrance, obstacles, split_axes
 from workers.training.devices import DeviceError
 
 
@@ -50,11 +50,9 @@ def splits_of(model: Any, parts: int) -> list[Split]:
 
 def check_layers(model: Any, *, training: bool) -> None:
     """Raises MeshError for a layer whose operations DTensor cannot compile, or not train."""
-    for obstacle in obstacles(model):
-        if obstacle.hinders(training=training):
-            verb = "train" if training else "compute"
-            remedy = obstacle.remedy[0].lower() + obstacle.remedy[1:]
-            raise MeshError(f"A mesh cannot {verb} {obstacle}; {remedy}.")
+    found = hindrance(obstacles(model), training=training)
+    if found is not None:
+        raise MeshError(f"A mesh {found[0]}. {found[1]}.")
 
 
 def first_that_divides(sizes: Sequence[int], axes: Sequence[int], parts: int) -> int | None:

@@ -12,7 +12,7 @@ from workers.contract.assignment import Place
 from workers.contract.base import Options as _Options
 from workers.contract.base import Strict
 from workers.contract.layout import Layout, ProcessShape
-from workers.contract.obstacles import Obstacle
+from workers.contract.obstacles import Obstacle, hindrance
 from workers.contract.problems import Problem
 from workers.contract.spec import Training
 from workers.training.devices import logical_devices
@@ -119,9 +119,8 @@ def check_kernels(options: Options, kernels: Mapping[str, tuple[int, ...]]) -> l
 
 def check_obstacles(obstacles: Iterable[Obstacle], *, training: bool) -> list[Problem]:
     """Layers that no mesh of whatever shape can hold; see also workers/training/mesh/layouts.py."""
-    verb = "train" if training else "compute"
-    found = [each for each in obstacles if each.hinders(training=training)]
-    return [Problem("name", f"cannot {verb} {each}", "model_parallel", each.remedy) for each in found[:1]]
+    found = hindrance(obstacles, training=training)
+    return [] if found is None else [Problem("name", found[0], "model_parallel", found[1])]
 
 
 def check_training(options: Options, training: Training) -> list[Problem]:
