@@ -24,11 +24,15 @@ MODELS = {
         {"layers": 1, "width": 8, "heads": 2, "dropout": 0},
         {"name": "synthetic_tokens", "options": {"vocabulary": 8, "length": 6, "samples": 200}},
     ),
+    # Split on its inputs, which a Flatten makes: 7 is odd.
+    "mlp": ({"units": [7], "dropout": [0], "activation": "silu"}, {"name": "digits"}),
     "wide_and_deep": ({"units": [8]}, {"name": "synthetic_clicks", "options": {"samples": 200}}),
 }
 CASES = [
     ("transformer_lm", "rmsprop", (2, 2)),
     ("transformer_lm", "adamw", (1, 2)),
+    ("mlp", "rmsprop", (1, 2)),
+    ("mlp", "rmsprop", (2, 2)),
     ("wide_and_deep", "adam", (2, 2)),
 ]
 

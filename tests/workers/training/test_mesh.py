@@ -150,6 +150,12 @@ def test_it_trains_a_language_model_with_every_optimizer(case: str, by_optimizer
 
 
 @pytest.mark.tensorflow
+@pytest.mark.parametrize("shape", ["1x2", "2x2"])
+def test_it_trains_a_first_layer_that_is_split_on_its_inputs(shape: str, by_optimizer: dict[str, float]) -> None:
+    assert by_optimizer[f"mlp rmsprop {shape}"] < 1e-6
+
+
+@pytest.mark.tensorflow
 def test_it_trains_embeddings_side_by_side_with_an_optimizer_that_keeps_squares(by_optimizer: dict[str, float]) -> None:
     assert by_optimizer["wide_and_deep adam 2x2"] < 1e-6
 

@@ -207,6 +207,10 @@ class Meshed(Distribution):
         splits = dict(zip(map(id, model.trainable_variables), self.splits, strict=True))
         return laid_out(ends_of(model, splits), self._laid)
 
+    def whole_examples(self, value: Any) -> Any:
+        """A batch shared by the rows, each example whole. To be called inside a tf.function."""
+        return self._laid(value, None)
+
     def _laid(self, value: Any, axis: int | None) -> Any:
         """A tensor, its examples shared by the rows and another axis split over the columns; as it is if uneven."""
         import tensorflow as tf

@@ -185,6 +185,8 @@ def _gradients_of(mesh: Meshed, model: Any, objective: Objective, spec: JobSpec)
 def _outputs(mesh: Meshed, model: Any, features: Any, weights: list[Any], *, training: bool) -> tuple[Any, list[Any]]:
     """The model's outputs with its variables as the mesh has them, and what its statistics are afterwards."""
     statistics = [variable.value.read_value() for variable in mesh.statistics]
+    # Or DTensor carries how the first layer takes its inputs back to the rows that they are gathered from.
+    features = mesh.whole_examples(features)
     with mesh.laid_out(model):
         outputs, after = model.stateless_call(mesh.for_use(weights), statistics, features, training=training)
     return outputs, list(after)
