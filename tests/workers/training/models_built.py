@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from tests.workers.training.conftest import seed_with
-from workers.contract import catalog
+from workers.contract import catalog, obstacles
 from workers.contract.data import DatasetInfo
 from workers.contract.spec import parse
 from workers.training.objective import Objective, balanced, objective_of
@@ -61,6 +61,22 @@ def counts():
         found = built(name, info, options).count_params()
         if told != found:
             yield f"{name} {options}: told {told}, found {found}"
+
+
+def kernels():
+    """What a mesh is told beforehand lets those columns pass that divide the built model's weights, and no others."""
+    for name, info, options in MODELS:
+        entry = catalog.find("model", name)
+        if name == "gan":  # Never on a mesh.
+            continue
+        told = columns_of(entry.module.kernels(info, entry.parse(options)))
+        found = columns_of(obstacles.kernels(built(name, info, options)))
+        if told != found:
+            yield f"{name} {options}: told {told}, found {found}"
+
+
+def columns_of(sizes):
+    return [one for one in range(1, 65) if all(any(size % one == 0 for size in each) for each in sizes.values())]
 
 
 def saving():
@@ -176,5 +192,5 @@ def players():
             yield weight.path
 
 
-CLAIMS = (counts, saving, causality, ids, losses, schedules, players)
+CLAIMS = (counts, kernels, saving, causality, ids, losses, schedules, players)
 print(json.dumps({claim.__name__: list(claim()) for claim in CLAIMS}))

@@ -16,6 +16,6 @@ def faults() -> dict[str, Any]:
     return run_script("models_built.py")
 
 
-@pytest.mark.parametrize("claim", ["counts", "saving", "causality", "ids", "losses", "schedules", "players"])
+@pytest.mark.parametrize("claim", ["counts", "kernels", "saving", "causality", "ids", "losses", "schedules", "players"])
 def test_it_keeps_its_claim(claim: str, faults: dict[str, Any]) -> None:
     assert faults[claim] == []

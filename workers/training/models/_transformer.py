@@ -41,6 +41,17 @@ def block_parameters(width: int) -> int:
     return 4 * (width + 1) * width + 4 * width + (2 * EXPANSION * width + EXPANSION + 1) * width
 
 
+def embed_kernels(*, vocabulary: int, length: int, width: int) -> dict[str, tuple[int, ...]]:
+    """Each table of `embed` by its width and its rows."""
+    return {"the embeddings of tokens": (width, vocabulary), "the embeddings of places": (width, length)}
+
+
+def block_kernels(*, width: int, heads: int) -> dict[str, tuple[int, ...]]:
+    """The attention of a `block` by its heads, the dense layers by their outputs and inputs."""
+    wide = EXPANSION * width
+    return {"model.options.heads": (heads,), "the feed-forward part": (wide, width), "its way back": (width, wide)}
+
+
 def _dropped(values: Any, rate: float) -> Any:
     import keras
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import Field
 
@@ -69,15 +69,43 @@ def build_model(info: DatasetInfo, options: Options) -> Any:
 
 def count_parameters(info: DatasetInfo, options: Options) -> int:
     """Trainable weights."""
+    return sum((layer.pixels * layer.before + 1) * layer.after for layer in _layers(info, options))
+
+
+def kernels(info: DatasetInfo, options: Options) -> dict[str, tuple[int, ...]]:
+    """Each layer by its outputs and its inputs."""
+    return {layer.name: (layer.after, layer.before) for layer in _layers(info, options)}
+
+
+class _Layer(NamedTuple):
+    """A layer with weights by its name for people; `pixels` is how many of them one filter sees."""
+
+    name: str
+    before: int
+    after: int
+    pixels: int = 1
+
+
+def _layers(info: DatasetInfo, options: Options) -> list[_Layer]:
+    """From the example to the code and back to what is drawn."""
+    numbers = range(len(options.units if options.kind == "dense" else options.filters))
+    field = f"model.options.{'units' if options.kind == 'dense' else 'filters'}"
+    down = [f"{field}.{number}" for number in numbers]
+    up = [f"{name} on the way back" for name in reversed(down)]
     if options.kind == "dense":
         widths = (info.features, *options.units, options.code, *reversed(options.units), info.features)
-        return sum((width + 1) * after for width, after in itertools.pairwise(widths))
+        names = [*down, "model.options.code", *up, "what is drawn"]
+        return [_Layer(name, *pair) for name, pair in zip(names, itertools.pairwise(widths), strict=True)]
     height, width, channels = info.shape
     flat = (height >> len(options.filters)) * (width >> len(options.filters)) * options.filters[-1]
-    down = (channels, *options.filters)
-    up = (options.filters[-1], *reversed(options.filters), channels)
-    convolutions = sum((9 * before + 1) * after for row in (down, up) for before, after in itertools.pairwise(row))
-    return convolutions + (flat + 1) * options.code + (options.code + 1) * flat
+    before = itertools.pairwise((channels, *options.filters))
+    after = itertools.pairwise((options.filters[-1], *reversed(options.filters), channels))
+    return [
+        *(_Layer(name, *pair, pixels=9) for name, pair in zip(down, before, strict=True)),
+        _Layer("model.options.code", flat, options.code),
+        _Layer("model.options.code on the way back", options.code, flat),
+        *(_Layer(name, *pair, pixels=9) for name, pair in zip([*up, "what is drawn"], after, strict=True)),
+    ]
 
 
 def _dense(entry: Any, options: Options) -> Any:

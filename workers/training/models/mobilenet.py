@@ -56,3 +56,8 @@ def build_model(info: DatasetInfo, options: Options) -> Any:
 def count_parameters(info: DatasetInfo, options: Options) -> int:
     """All weights, also the moving statistics of batch normalization, which are not trained."""
     return BACKBONE + 9 * 32 * info.shape[2] + (FEATURES + 1) * info.outputs
+
+
+def kernels(info: DatasetInfo, options: Options) -> dict[str, tuple[int, ...]]:
+    """The two of its network that divide worst: what divides these divides all others of it."""
+    return {"expanded_conv_depthwise": (1, 32), "block_2_depthwise": (1, 144), "the logits": (info.outputs, FEATURES)}

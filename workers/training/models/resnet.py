@@ -6,6 +6,7 @@ normalization of each block begins at 0 (Goyal et al. 2017), so that a deep netw
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple
 
 from pydantic import Field
@@ -116,23 +117,37 @@ def build_model(info: DatasetInfo, options: Options) -> Any:
 
 def count_parameters(info: DatasetInfo, options: Options) -> int:
     """All weights; the two moving statistics of each normalized filter are not trained."""
+    extra = 4 if options.batch_norm else 1
+    convolutions = sum((one.kernel**2 * before + extra) * one.filters for before, one in _convolutions(info, options))
+    return convolutions + (_width_of_features(options) + 1) * info.outputs
+
+
+def kernels(info: DatasetInfo, options: Options) -> dict[str, tuple[int, ...]]:
+    """Each convolution by its filters and its channels, the dense layer by its outputs and its inputs."""
+    pairs = [(one.filters, before) for before, one in _convolutions(info, options)]
+    found: dict[str, tuple[int, ...]] = {
+        f"a convolution of {after} filters on {before}": (after, before) for after, before in pairs
+    }
+    return {**found, "the logits": (info.outputs, _width_of_features(options))}
+
+
+def _convolutions(info: DatasetInfo, options: Options) -> Iterator[tuple[int, _Convolution]]:
+    """Each with the filters before it; their strides are not told."""
     before = options.width
-    first = _Convolution(options.width, 3 if _stem_of(options, info.shape) == "small" else 7, 1)
-    count = _weights(info.shape[-1], [first], options)
+    yield info.shape[-1], _Convolution(before, 3 if _stem_of(options, info.shape) == "small" else 7, 1)
     for stage, blocks in enumerate(BLOCKS[options.depth]):
         path = _path(options, options.width << stage, 1)
         entered, before = before, path[-1].filters
         if stage or entered != before:
-            count += _weights(entered, [_Convolution(before, 1, 1)], options)
-        count += _weights(entered, path, options) + (blocks - 1) * _weights(before, path, options)
-    return count + (before + 1) * info.outputs
+            yield entered, _Convolution(before, 1, 1)
+        for number in range(blocks):
+            widths = (before if number else entered, *(each.filters for each in path))
+            yield from zip(widths, path, strict=False)
 
 
-def _weights(width: int, path: list[_Convolution], options: Options) -> int:
-    """Of convolutions in a row, the first of which sees `width` filters, and of what normalizes each."""
-    extra = 4 if options.batch_norm else 1
-    widths = [width, *(each.filters for each in path)]
-    return sum((each.kernel**2 * before + extra) * each.filters for each, before in zip(path, widths, strict=False))
+def _width_of_features(options: Options) -> int:
+    """What the last stage leaves of each picture."""
+    return (options.width << 3) * EXPANSION[options.depth]
 
 
 def _stem_of(options: Options, inputs: tuple[int, ...]) -> Literal["small", "imagenet"]:

@@ -97,6 +97,18 @@ def count_parameters(info: DatasetInfo, options: Options) -> int:
     return encoder + (width + 1) * options.units + (options.units + 1) * info.outputs
 
 
+def kernels(info: DatasetInfo, options: Options) -> dict[str, tuple[int, ...]]:
+    """Tables by their width and rows, attention by its heads, all other layers by their outputs and inputs."""
+    width, units = options.width, options.units
+    found: dict[str, tuple[int, ...]] = {"the embeddings of tokens": (width, _vocabulary(info))}
+    if options.encoder == "transformer":
+        found |= transformer.embed_kernels(vocabulary=_vocabulary(info), length=info.features, width=width)
+        found |= transformer.block_kernels(width=width, heads=options.heads)
+    if options.encoder == "convolution":
+        found["the convolution"] = (width, width)
+    return {**found, "model.options.units": (units, width), "the logits": (info.outputs, units)}
+
+
 def _vocabulary(info: DatasetInfo) -> int:
     # Data that is no text was refused by `check`.
     return info.tokens or 0

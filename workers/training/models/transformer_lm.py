@@ -68,3 +68,10 @@ def count_parameters(info: DatasetInfo, options: Options) -> int:
     embeddings = transformer.embed_parameters(vocabulary=info.outputs, length=info.features, width=width)
     blocks = options.layers * transformer.block_parameters(width)
     return embeddings + blocks + 2 * width + (width + 1) * info.outputs
+
+
+def kernels(info: DatasetInfo, options: Options) -> dict[str, tuple[int, ...]]:
+    """Tables by their width and rows, attention by its heads, dense layers by their outputs and inputs."""
+    tables = transformer.embed_kernels(vocabulary=info.outputs, length=info.features, width=options.width)
+    blocks = transformer.block_kernels(width=options.width, heads=options.heads)
+    return {**tables, **blocks, "the logits": (info.outputs, options.width)}

@@ -53,7 +53,7 @@ def build_model(info: DatasetInfo, options: Options) -> Any:
         ids = keras.ops.cast(entry[:, column], "int32")
         wide.append(keras.layers.Embedding(count, info.outputs, dtype="float32", name=f"wide_{column}")(ids))
         deep.append(keras.layers.Embedding(count, options.width, name=f"deep_{column}")(ids))
-    if info.features > len(info.categories):
+    if _numbers(info):
         numbers = entry[:, len(info.categories) :]
         wide.append(keras.layers.Dense(info.outputs, use_bias=False, dtype="float32", name="wide_numbers")(numbers))
         deep.append(numbers)
@@ -68,8 +68,28 @@ def build_model(info: DatasetInfo, options: Options) -> Any:
 
 def count_parameters(info: DatasetInfo, options: Options) -> int:
     """Trainable weights."""
-    numbers = info.features - len(info.categories)
-    wide = (sum(info.categories) + numbers) * info.outputs
+    wide = (sum(info.categories) + _numbers(info)) * info.outputs
     embeddings = sum(info.categories) * options.width
-    widths = (len(info.categories) * options.width + numbers, *options.units, info.outputs)
-    return wide + embeddings + sum((width + 1) * after for width, after in itertools.pairwise(widths))
+    return wide + embeddings + sum((width + 1) * after for width, after in itertools.pairwise(_widths(info, options)))
+
+
+def kernels(info: DatasetInfo, options: Options) -> dict[str, tuple[int, ...]]:
+    """Tables by their width and ids, dense layers by their outputs and inputs."""
+    found: dict[str, tuple[int, ...]] = {}
+    for column, count in enumerate(info.categories):
+        found |= {f"wide_{column}": (info.outputs, count), f"deep_{column}": (options.width, count)}
+    if _numbers(info):
+        found["wide_numbers"] = (info.outputs, _numbers(info))
+    names = (*(f"model.options.units.{number}" for number in range(len(options.units))), "the logits")
+    pairs = itertools.pairwise(_widths(info, options))
+    return found | {name: (after, width) for name, (width, after) in zip(names, pairs, strict=True)}
+
+
+def _numbers(info: DatasetInfo) -> int:
+    """Columns of plain numbers."""
+    return info.features - len(info.categories)
+
+
+def _widths(info: DatasetInfo, options: Options) -> tuple[int, ...]:
+    """Of the deep side, from what enters its first dense layer to the logits."""
+    return (len(info.categories) * options.width + _numbers(info), *options.units, info.outputs)

@@ -112,7 +112,7 @@ def check_kernels(options: Options, kernels: Mapping[str, tuple[int, ...]]) -> l
     for name, sizes in kernels.items():
         if not _divides(columns, sizes):
             words = f"neither {' nor '.join(map(str, sizes))} is" if len(sizes) > 1 else f"{sizes[0]} is not"
-            message = f"cannot split the kernel of {name}: {words} a multiple of {columns}"
+            message = f"cannot split the weights of {name}: {words} a multiple of {columns}"
             return [Problem("mesh.model", message, columns, f"Nearest that can: {_nearest(columns, kernels)}")]
     return []
 
