@@ -63,7 +63,7 @@ def explain(error: BaseException, place: Place) -> tuple[Reason, str]:
         return "peer", f"{place.process.name} lost contact with {_lost(str(error))} ({text})."
     if "NCCL" in text or "CUDA" in text or "cuDNN" in text:
         return "device", f"The device of {place.process.name} failed ({text})."
-    return "error", _port_taken(place) if "Could not start gRPC server" in text else f"{kind}: {text}"
+    return "error", _by_its_words(error, text, place)
 
 
 def traceback_of(error: BaseException) -> str:
@@ -79,11 +79,26 @@ def _file_trouble(error: OSError, text: str, place: Place) -> str:
     return f"{place.process.name} could not use a file: {text}"
 
 
+def _by_its_words(error: BaseException, text: str, place: Place) -> str:
+    if "Could not start gRPC server" in text:
+        return _port_taken(place)
+    if "dtensor" in str(error).lower():
+        return _not_on_a_mesh(str(error), text, place)
+    return f"{type(error).__name__}: {text}"
+
+
 def _port_taken(place: Place) -> str:
     return (
         f"{place.process.name} could not listen on port {place.process.port}: another program of the host has it; "
         "submit the job again, or give the host other ports with LOCKSTEP_PORT_RANGE."
     )
+
+
+def _not_on_a_mesh(whole: str, text: str, place: Place) -> str:
+    """What of a model cannot be known before it is compiled: any operation may be in it."""
+    found = re.search(r"'tf\.(\w+)' op does not implement layout propagation", whole)
+    what = f"the operation {found[1]}, for which DTensor has no layout" if found else f"the model ({text})"
+    return f"A mesh cannot compute {what}: use mirrored or multi_worker_mirrored instead of {place.spec.strategy.name}."
 
 
 def _lost(text: str) -> str:

@@ -19,6 +19,7 @@ from workers.contract.obstacles import kernels
 from workers.contract.spec import parse
 from workers.training import data, devices
 from workers.training.distribution import connect
+from workers.training.failures import explain
 from workers.training.here import place_here
 from workers.training.mesh.boundaries import Ends, ends_of
 from workers.training.mesh.layouts import MeshError, check_layers, splits_of
@@ -39,6 +40,11 @@ objective = objective_of(spec)._replace(tokens=True)
 random = np.random.default_rng(3)
 words = random.integers(0, 32, (STEPS * BATCH, WORDS)).astype(np.int32)
 split = data.Split(words, random.integers(0, 10, len(words)).astype(np.int32))
+
+
+class Rolled(keras.layers.Layer):
+    def call(self, values):
+        return keras.ops.roll(values, 1, -1)
 
 
 def build(dropout=0.0):
@@ -97,6 +103,21 @@ def kept_by_dropout():
     return {"rows": bool((rows[0] == rows[2]).all()), "columns": bool((rows[0] == rows[1]).all())}
 
 
+def evaluated(*layers):
+    """The loss of a model with `layers` behind its entry, on the mesh and as Keras computes it."""
+    features, targets = random.normal(size=(7, 4)).astype(np.float32), np.arange(7, dtype=np.int32)
+    with mesh.scope():
+        model = keras.Sequential([keras.Input((4,)), *layers, keras.layers.Dense(10)])
+    wanted = keras.losses.SparseCategoricalCrossentropy(from_logits=True)(targets, model(features))
+    mesh.optimizer(model, lambda: build_optimizer(spec))
+    rows = data.Split(features, targets)
+    try:
+        found = mesh.evaluator(model, objective_of(spec), split=rows, scale=1.0, batch=4).run()
+    except tf.errors.OpError as error:
+        return explain(error, place)[1]
+    return [found["loss"], float(wanted)]
+
+
 def refused(check, *layers):
     """What is said of a model that the mesh cannot split, compute or train."""
     try:
@@ -148,9 +169,12 @@ answer = {
     "kernels": {"all": kernels(model), "frozen": kernels(frozen())},
     "replicas": [info.model_dump() for info in mesh.replica_info(place)],
 }
-print(
-    json.dumps(
-        answer | {"dropout": kept_by_dropout(), "refused": refusals(), "ends": ends(model), "frozen": ends(frozen())}
-    ),
-    flush=True,
-)
+others = {
+    "constants": evaluated(keras.layers.Normalization(mean=[1, 2, 3, 4], variance=[1, 2, 3, 4])),
+    "no layout": evaluated(Rolled()),
+    "dropout": kept_by_dropout(),
+    "refused": refusals(),
+    "ends": ends(model),
+    "frozen": ends(frozen()),
+}
+print(json.dumps(answer | others), flush=True)

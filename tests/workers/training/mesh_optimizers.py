@@ -27,13 +27,20 @@ MODELS = {
     # Split on its inputs, which a Flatten makes: 7 is odd.
     "mlp": ({"units": [7], "dropout": [0], "activation": "silu"}, {"name": "digits"}),
     "wide_and_deep": ({"units": [8]}, {"name": "synthetic_clicks", "options": {"samples": 200}}),
+    # Each of these has a layer split on its inputs behind what DTensor cannot compute on parts: tensors put together,
+    # the average of windows.
+    "joined": ({"units": [9, 6], "width": 6}, {"name": "synthetic_clicks", "options": {"samples": 200}}),
+    "averaged": ({"filters": [4, 9], "units": 7, "pooling": "average", "dropout": 0}, {"name": "digits"}),
 }
+NAMED = {"joined": "wide_and_deep", "averaged": "cnn"}
 CASES = [
     ("transformer_lm", "rmsprop", (2, 2)),
     ("transformer_lm", "adamw", (1, 2)),
     ("mlp", "rmsprop", (1, 2)),
     ("mlp", "rmsprop", (2, 2)),
     ("wide_and_deep", "adam", (2, 2)),
+    ("joined", "rmsprop", (1, 2)),
+    ("averaged", "rmsprop", (2, 2)),
 ]
 
 
@@ -44,7 +51,7 @@ def job(model, optimizer, strategy):
             "version": "lockstep/v1",
             "name": "optimizers",
             "dataset": dataset,
-            "model": {"name": model, "options": options},
+            "model": {"name": NAMED.get(model, model), "options": options},
             "strategy": strategy,
             "training": {"steps": STEPS, "global_batch": 24, "seed": 5, "optimizer": {"name": optimizer}},
         }

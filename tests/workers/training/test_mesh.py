@@ -54,7 +54,7 @@ def test_it_is_placed_with_a_replica_on_each_row() -> None:
     ],
 )
 def test_it_refuses_a_mesh_that_does_not_divide_a_weight(columns: int, model: dict[str, Any], said: str) -> None:
-    expected = f"strategy.options.mesh.model: cannot split the kernel of {said}"
+    expected = f"strategy.options.mesh.model: cannot split the weights of {said}"
     assert refusal(job(1, columns, model=model)) == expected
 
 
@@ -156,6 +156,12 @@ def test_it_trains_a_first_layer_that_is_split_on_its_inputs(shape: str, by_opti
 
 
 @pytest.mark.tensorflow
+@pytest.mark.parametrize("case", ["joined rmsprop 1x2", "averaged rmsprop 2x2"])
+def test_it_computes_on_whole_examples_between_layers(case: str, by_optimizer: dict[str, float]) -> None:
+    assert by_optimizer[case] < 1e-5
+
+
+@pytest.mark.tensorflow
 def test_it_trains_embeddings_side_by_side_with_an_optimizer_that_keeps_squares(by_optimizer: dict[str, float]) -> None:
     assert by_optimizer["wide_and_deep adam 2x2"] < 1e-6
 
@@ -197,13 +203,13 @@ def test_it_can_be_told_beforehand_which_sizes_must_divide(mesh: dict[str, Any])
 def test_it_says_how_what_split_layers_take_and_give_is_split(mesh: dict[str, Any]) -> None:
     last, heads = -1, 2
     assert mesh["ends"] == {
-        "embedding": [None, last],
-        "query": [None, heads],
-        "key": [None, heads],
-        "value": [None, heads],
-        "attention_output": [heads, None],
-        "dense": [None, last],
-        "dense_1": [None, last],
+        "embedding": [[None], [last, None]],
+        "query": [[None], [heads]],
+        "key": [[None], [heads]],
+        "value": [[None], [heads]],
+        "attention_output": [[heads], [None]],
+        "dense": [[None], [last, None]],
+        "dense_1": [[None], [last]],
     }
 
 
@@ -234,6 +240,18 @@ def test_it_reads_a_split_weight_as_it_was_assigned(mesh: dict[str, Any]) -> Non
 @pytest.mark.tensorflow
 def test_dropout_is_of_the_whole_batch_and_the_same_over_the_parts_of_a_model(mesh: dict[str, Any]) -> None:
     assert mesh["dropout"] == {"rows": False, "columns": True}
+
+
+@pytest.mark.tensorflow
+def test_it_computes_with_what_layers_hold_besides_variables(mesh: dict[str, Any]) -> None:
+    found, wanted = mesh["constants"]
+    assert found == pytest.approx(wanted, rel=1e-6)
+
+
+@pytest.mark.tensorflow
+def test_it_names_an_operation_that_dtensor_does_not_know(mesh: dict[str, Any]) -> None:
+    said = "A mesh cannot compute the operation Roll, for which DTensor has no layout: use mirrored or multi_worker_"
+    assert mesh["no layout"].startswith(said)
 
 
 @pytest.mark.tensorflow

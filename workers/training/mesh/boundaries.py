@@ -6,6 +6,9 @@ gradient of its kernel may be split on either axis: each answer changes the wish
 for 500 steps, freezes what does not move, and what it then cannot compile ("EmitAllScatter ... not more sharded")
 depends on the optimizer, since that is where some of the wishes come from. With the ends of each layer given, the
 gradient of a weight can only come as the weight lies, and nothing outside of a layer has a say in it.
+
+Between layers everything is whole. What lies there may be any operation, and DTensor of TensorFlow 2.21 computes some
+of them wrongly on parts, without a word: it concatenates the parts of each device, and not those of each tensor.
 """
 
 from __future__ import annotations
@@ -19,12 +22,18 @@ from workers.training.mesh.layouts import WHOLE, Split
 HEADS = 2
 """Axis of the heads in queries, keys, values, and what attention makes of them."""
 
+Axes = tuple[int | None, ...]
+
 
 class Ends(NamedTuple):
-    """The axis that is split over the model dimension in what a layer takes and in what it gives; None for none."""
+    """The axes that are split over the model dimension, None for none, in what a layer takes and in what it gives.
 
-    taken: int | None = None
-    given: int | None = None
+    Where there are two, the tensor is laid out by one after the other: the outer one for the neighbours of the layer,
+    the inner one for the layer itself.
+    """
+
+    taken: Axes = (None,)
+    given: Axes = (None,)
 
 
 def ends_of(model: Any, splits: Mapping[int, Split]) -> list[tuple[Any, Ends]]:
@@ -32,30 +41,77 @@ def ends_of(model: Any, splits: Mapping[int, Split]) -> list[tuple[Any, Ends]]:
     import keras
 
     found: dict[int, tuple[Any, Ends]] = {}
+    parts = _parts_of(model, splits)
     for layer in model._flatten_layers():
         if isinstance(layer, keras.layers.MultiHeadAttention):
-            # Before the layers that it is made of.
+            # Before the layers that it is made of; it needs no more of its operations than these two have between them.
             makers = (layer.query_dense, layer.key_dense, layer.value_dense)
-            found |= {id(maker): (maker, _if_split(maker, splits, Ends(given=HEADS))) for maker in makers}
+            found |= {id(maker): (maker, _if_split(maker, splits, Ends(given=(HEADS,)))) for maker in makers}
             out = layer.output_dense
-            found[id(out)] = out, _if_split(out, splits, Ends(taken=HEADS))
+            found[id(out)] = out, _if_split(out, splits, Ends(taken=(HEADS,)))
         elif layer._trainable_variables and id(layer) not in found:
-            found[id(layer)] = layer, _of_layer(layer, splits)
+            found[id(layer)] = layer, _of_layer(layer, splits, parts)
     return list(found.values())
 
 
-def _of_layer(layer: Any, splits: Mapping[int, Split]) -> Ends:
-    """Layers that do not compute on the parts of their weights take and give whole examples."""
+class _Parts(NamedTuple):
+    """Layers, by their ids, whose neighbours take what they give in parts, and give what they take."""
+
+    givers: set[int]
+    takers: set[int]
+
+
+def _of_layer(layer: Any, splits: Mapping[int, Split], parts: _Parts) -> Ends:
+    """Layers that do not compute on the parts of their weights need whole examples themselves."""
     import keras
 
-    if not isinstance(layer, keras.layers.Dense | keras.layers.Embedding):
-        return Ends()
-    weight = layer._trainable_variables[0]
-    split = splits.get(id(weight), WHOLE)
-    if split.axis == len(weight.shape) - 1:
-        return Ends(given=-1)
-    # Rows of an embedding are taken by their numbers.
-    return Ends() if isinstance(layer, keras.layers.Embedding) else _if_split(layer, splits, Ends(taken=-1))
+    split = splits.get(id(layer._trainable_variables[0]), WHOLE)
+    if isinstance(layer, keras.layers.Dense | keras.layers.Embedding) and _on_outputs(layer, split):
+        return Ends(given=(-1,) if id(layer) in parts.givers else (-1, None))
+    if isinstance(layer, keras.layers.Dense) and split.axis is not None:
+        return Ends(taken=(-1,) if id(layer) in parts.takers else (None, -1))
+    # Of embeddings, too: their rows are taken by their numbers.
+    return Ends()
+
+
+def _on_outputs(layer: Any, split: Split) -> bool:
+    return split.axis == len(layer._trainable_variables[0].shape) - 1
+
+
+def _parts_of(model: Any, splits: Mapping[int, Split]) -> _Parts:
+    """What the model's last layers give stays in parts: losses are computed on them, and of a large vocabulary they are
+    large. So does what goes from a dense layer to one that is split on its inputs, with nothing but dropout between.
+    """
+    import keras
+
+    outputs = keras.tree.flatten(getattr(model, "outputs", None) or [])
+    parts = _Parts({id(one._keras_history.operation) for one in outputs if _only_last(one._keras_history)}, set())
+    for layer in model._flatten_layers():
+        taker = _taker_of(layer) if isinstance(layer, keras.layers.Dense) else None
+        if taker is None or not (layer._trainable_variables and taker._trainable_variables):
+            continue
+        given, taken = (splits.get(id(one._trainable_variables[0]), WHOLE) for one in (layer, taker))
+        if _on_outputs(layer, given) and taken.axis is not None and not _on_outputs(taker, taken):
+            parts.givers.add(id(layer))
+            parts.takers.add(id(taker))
+    return parts
+
+
+def _only_last(history: Any) -> bool:
+    return len(history.operation._inbound_nodes) == 1 and not history.operation._outbound_nodes
+
+
+def _taker_of(layer: Any) -> Any:
+    """The dense layer that alone takes what `layer` gives, as it is or after dropout; None for anything else."""
+    import keras
+
+    while len(layer._inbound_nodes) == len(layer._outbound_nodes) == 1:
+        layer = layer._outbound_nodes[0].operation
+        if isinstance(layer, keras.layers.Dense) and len(layer._inbound_nodes) == 1:
+            return layer
+        if not isinstance(layer, keras.layers.Dropout):
+            break
+    return None
 
 
 def _if_split(layer: Any, splits: Mapping[int, Split], ends: Ends) -> Ends:
@@ -79,8 +135,12 @@ def laid_out(ends: list[tuple[Any, Ends]], lay: Callable[[Any, int | None], Any]
 def _between(call: Callable[..., Any], ends: Ends, lay: Callable[[Any, int | None], Any]) -> Callable[..., Any]:
     import keras
 
+    def each_laid(values: Any, axes: Axes) -> Any:
+        for axis in axes:
+            values = keras.tree.map_structure(lambda value, axis=axis: lay(value, axis), values)
+        return values
+
     def laid(*arguments: Any, **named: Any) -> Any:
-        taken = keras.tree.map_structure(lambda value: lay(value, ends.taken), arguments)
-        return keras.tree.map_structure(lambda value: lay(value, ends.given), call(*taken, **named))
+        return each_laid(call(*each_laid(arguments, ends.taken), **named), ends.given)
 
     return laid

@@ -17,6 +17,7 @@ from workers.contract.spec import JobSpec
 from workers.training.data import Split, epoch_order, replica_batches
 from workers.training.evaluation import Evaluator, shard_of
 from workers.training.inference.predictor import Predictor
+from workers.training.mesh.constants import as_arrays
 from workers.training.micro_batches import plus, summed, unrolled
 from workers.training.objective import Objective
 from workers.training.steps import Hints, Outcome
@@ -187,7 +188,7 @@ def _outputs(mesh: Meshed, model: Any, features: Any, weights: list[Any], *, tra
     statistics = [variable.value.read_value() for variable in mesh.statistics]
     # Or DTensor carries how the first layer takes its inputs back to the rows that they are gathered from.
     features = mesh.whole_examples(features)
-    with mesh.laid_out(model):
+    with as_arrays(model), mesh.laid_out(model):
         outputs, after = model.stateless_call(mesh.for_use(weights), statistics, features, training=training)
     return outputs, list(after)
 
