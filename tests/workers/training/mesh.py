@@ -47,6 +47,16 @@ class Rolled(keras.layers.Layer):
         return keras.ops.roll(values, 1, -1)
 
 
+class Doubled(keras.layers.Dense):
+    """Nobody can know what a class of somebody's own does with the weights."""
+
+    def call(self, values):
+        return keras.ops.concatenate([super().call(values), super().call(-values)], -1)
+
+    def compute_output_shape(self, shape):
+        return (*shape[:-1], 2 * self.units)
+
+
 def build(dropout=0.0):
     keras.utils.set_random_seed(7)
     entry = keras.Input((WORDS,), dtype="int32")
@@ -172,6 +182,7 @@ answer = {
 others = {
     "constants": evaluated(keras.layers.Normalization(mean=[1, 2, 3, 4], variance=[1, 2, 3, 4])),
     "no layout": evaluated(Rolled()),
+    "own class": evaluated(Doubled(6)),
     "dropout": kept_by_dropout(),
     "refused": refusals(),
     "ends": ends(model),

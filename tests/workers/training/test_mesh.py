@@ -243,8 +243,10 @@ def test_dropout_is_of_the_whole_batch_and_the_same_over_the_parts_of_a_model(me
 
 
 @pytest.mark.tensorflow
-def test_it_computes_with_what_layers_hold_besides_variables(mesh: dict[str, Any]) -> None:
-    found, wanted = mesh["constants"]
+@pytest.mark.parametrize("case", ["constants", "own class"])
+def test_it_computes_layers_that_no_rule_is_for(case: str, mesh: dict[str, Any]) -> None:
+    """Tensors that a layer holds besides its variables; a subclass of a layer that computes in parts."""
+    found, wanted = mesh[case]
     assert found == pytest.approx(wanted, rel=1e-6)
 
 

@@ -17,7 +17,7 @@ import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from workers.training.mesh.layouts import WHOLE, Split
+from workers.training.mesh.layouts import WHOLE, Split, computes_in_parts
 
 HEADS = 2
 """Axis of the heads in queries, keys, values, and what attention makes of them."""
@@ -43,7 +43,7 @@ def ends_of(model: Any, splits: Mapping[int, Split]) -> list[tuple[Any, Ends]]:
     found: dict[int, tuple[Any, Ends]] = {}
     parts = _parts_of(model, splits)
     for layer in model._flatten_layers():
-        if isinstance(layer, keras.layers.MultiHeadAttention):
+        if isinstance(layer, keras.layers.MultiHeadAttention) and computes_in_parts(layer):
             # Before the layers that it is made of; it needs no more of its operations than these two have between them.
             makers = (layer.query_dense, layer.key_dense, layer.value_dense)
             found |= {id(maker): (maker, _if_split(maker, splits, Ends(given=(HEADS,)))) for maker in makers}
@@ -65,17 +65,27 @@ def _of_layer(layer: Any, splits: Mapping[int, Split], parts: _Parts) -> Ends:
     """Layers that do not compute on the parts of their weights need whole examples themselves."""
     import keras
 
-    split = splits.get(id(layer._trainable_variables[0]), WHOLE)
-    if isinstance(layer, keras.layers.Dense | keras.layers.Embedding) and _on_outputs(layer, split):
+    if _split_on_outputs(layer, splits):
         return Ends(given=(-1,) if id(layer) in parts.givers else (-1, None))
-    if isinstance(layer, keras.layers.Dense) and split.axis is not None:
+    # Rows of an embedding are taken by their numbers.
+    if _in_parts(layer, splits) and isinstance(layer, keras.layers.Dense):
         return Ends(taken=(-1,) if id(layer) in parts.takers else (None, -1))
-    # Of embeddings, too: their rows are taken by their numbers.
     return Ends()
 
 
-def _on_outputs(layer: Any, split: Split) -> bool:
-    return split.axis == len(layer._trainable_variables[0].shape) - 1
+def _split_on_outputs(layer: Any, splits: Mapping[int, Split]) -> bool:
+    return _in_parts(layer, splits) and _split_of(layer, splits).axis == len(layer._trainable_variables[0].shape) - 1
+
+
+def _in_parts(layer: Any, splits: Mapping[int, Split]) -> bool:
+    split = _split_of(layer, splits)
+    return split.in_parts and split.axis is not None
+
+
+def _split_of(layer: Any, splits: Mapping[int, Split]) -> Split:
+    """Of the layer's first weight; those that are not trained are whole."""
+    own = layer._trainable_variables
+    return splits.get(id(own[0]), WHOLE) if own else WHOLE
 
 
 def _parts_of(model: Any, splits: Mapping[int, Split]) -> _Parts:
@@ -87,11 +97,8 @@ def _parts_of(model: Any, splits: Mapping[int, Split]) -> _Parts:
     outputs = keras.tree.flatten(getattr(model, "outputs", None) or [])
     parts = _Parts({id(one._keras_history.operation) for one in outputs if _only_last(one._keras_history)}, set())
     for layer in model._flatten_layers():
-        taker = _taker_of(layer) if isinstance(layer, keras.layers.Dense) else None
-        if taker is None or not (layer._trainable_variables and taker._trainable_variables):
-            continue
-        given, taken = (splits.get(id(one._trainable_variables[0]), WHOLE) for one in (layer, taker))
-        if _on_outputs(layer, given) and taken.axis is not None and not _on_outputs(taker, taken):
+        taker = _taker_of(layer) if isinstance(layer, keras.layers.Dense) and _split_on_outputs(layer, splits) else None
+        if taker is not None and _in_parts(taker, splits) and not _split_on_outputs(taker, splits):
             parts.givers.add(id(layer))
             parts.takers.add(id(taker))
     return parts

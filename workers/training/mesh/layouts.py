@@ -5,9 +5,10 @@
     Embedding              on the embedding dimension; on the vocabulary where that does not divide
     all other kernels      convolutions on their filters, everything else on its last axis; else on the one before it
 
-These three compute on their parts (tensor parallelism: each device has its columns, heads or dimensions). All other
-layers are split in memory only: their weights are gathered right before they are used, as ZeRO-3 does, because DTensor
-has no rule for a split convolution. Vectors of layers without a split kernel (normalizations) are whole everywhere.
+These three compute on their parts (tensor parallelism: each device has its columns, heads or dimensions), unless they
+are of a class of somebody's own, which may do anything with them. All other layers are split in memory only: their
+weights are gathered right before they are used, as ZeRO-3 does, because DTensor has no rule for a split convolution.
+Vectors of layers without a split kernel (normalizations) are whole everywhere.
 """
 
 from __future__ import annotations
@@ -63,17 +64,24 @@ def first_that_divides(sizes: Sequence[int], axes: Sequence[int], parts: int) ->
 def _of_layer(layer: Any, own: list[Any], parts: int) -> list[tuple[Any, Split]]:
     import keras
 
-    if isinstance(layer, keras.layers.MultiHeadAttention):
-        return _attention(layer, parts)
-    if isinstance(layer, keras.layers.Dense) and layer.kernel.shape[-1] % parts == 0:
+    in_parts = computes_in_parts(layer)
+    if in_parts and isinstance(layer, keras.layers.Dense) and layer.kernel.shape[-1] % parts == 0:
         return [(variable, Split(len(variable.shape) - 1, True)) for variable in own]
-    in_parts, wanted = isinstance(layer, keras.layers.Dense | keras.layers.Embedding), set(map(id, own))
-    return [(each, Split(_axis(each, axes, parts), in_parts)) for each, axes in split_axes(layer) if id(each) in wanted]
+    # Heads stay together: each device computes the attention of its own ones, and the output sums over them.
+    attention, wanted = isinstance(layer, keras.layers.MultiHeadAttention), set(map(id, own))
+    return [
+        (each, Split(_axis(each, axes, parts), in_parts))
+        for each, axes in split_axes(layer)
+        if attention or id(each) in wanted
+    ]
 
 
-def _attention(layer: Any, parts: int) -> list[tuple[Any, Split]]:
-    """Heads stay together: each device computes the attention of its own ones, and the output sums over them."""
-    return [(each, Split(_axis(each, axes, parts), True)) for each, axes in split_axes(layer)]
+def computes_in_parts(layer: Any) -> bool:
+    """Whether each device computes with its part of the layer's weights alone."""
+    import keras
+
+    kinds = keras.layers.Dense | keras.layers.MultiHeadAttention | keras.layers.Embedding
+    return isinstance(layer, kinds) and type(layer).__module__.startswith("keras.")
 
 
 def _axis(variable: Any, axes: Sequence[int], parts: int) -> int:
