@@ -152,11 +152,9 @@ class Loop:
         self, outcome: Outcome, epoch: int, begin: float, seconds: float, waited: float, *, compiled: bool
     ) -> None:
         batch, count, step = self._samples_per_step, len(outcome.losses), self._position.step
-        metric = float(outcome.metrics.sum() / (count * batch))
-        named = self._objective.named(float(outcome.losses.mean()), metric)
-        self._metrics |= named | {"loss": float(outcome.losses[-1])}
+        trained = self._objective.of_steps(outcome.losses, outcome.metrics / batch)
+        self._metrics |= {name: float(values[-1]) for name, values in trained.items()}
         values = {
-            **{name: value for name, value in named.items() if name != "loss"},
             "learning_rate": learning_rate_at(self._spec, step),
             "samples_seen": float(step * batch),
             "epoch": step / self._position.steps_per_epoch,
@@ -167,9 +165,7 @@ class Loop:
         if self._place.chief:
             first = step - count + 1
             self._report_replicas(outcome, first, epoch, begin + seconds)
-            self._reporter.write(
-                CallReport(first, epoch, begin, begin + seconds, outcome.losses, values, outcome.replicas)
-            )
+            self._reporter.write(CallReport(first, epoch, begin, begin + seconds, trained, values, outcome.replicas))
         else:
             self._reporter.write(Values(step, epoch, begin + seconds, {}))
         if self._spec.training.stop_on_nan and not np.isfinite(outcome.losses).all():

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workers.contract.data import Task
 from workers.contract.metrics import METRIC_OF
 from workers.contract.spec import JobSpec
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 class Objective(NamedTuple):
@@ -69,8 +72,15 @@ class Objective(NamedTuple):
     def named(self, loss: float, metric: float) -> dict[str, float]:
         """Means over any number of examples by name, with what follows from them."""
         found = {"loss": loss, self.metric: metric}
+        return found | ({"perplexity": _perplexity(loss)} if self.task == "language_model" else {})
+
+    def of_steps(self, losses: NDArray[Any], metrics: NDArray[Any]) -> dict[str, NDArray[Any]]:
+        """`named` for each of K steps: arrays [K]."""
+        import numpy as np
+
+        found: dict[str, NDArray[Any]] = {"loss": losses, self.metric: metrics}
         if self.task == "language_model":
-            found["perplexity"] = math.exp(loss) if not loss > 700 else math.inf
+            found["perplexity"] = np.array(list(map(_perplexity, losses.tolist())))
         return found
 
     def _cross_entropy(self, targets: Any, logits: Any) -> Any:
@@ -82,6 +92,10 @@ class Objective(NamedTuple):
             uniform = -tf.reduce_mean(tf.nn.log_softmax(logits), -1)
             losses = (1 - self.smoothing) * losses + self.smoothing * uniform
         return losses * tf.gather(tf.constant(self.weights, tf.float32), targets) if self.weights else losses
+
+
+def _perplexity(loss: float) -> float:
+    return math.exp(loss) if not loss > 700 else math.inf
 
 
 def objective_of(spec: JobSpec) -> Objective:

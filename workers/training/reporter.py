@@ -11,12 +11,11 @@ import queue
 import threading
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from workers.contract.events import Event, Phase, PhaseName, Points, SeriesPoints, to_line
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 FLUSH_SECONDS = 0.25
@@ -26,18 +25,24 @@ MOST_POINTS = 5_000
 
 @dataclasses.dataclass(frozen=True)
 class CallReport:
-    """One device call: `losses` of the steps from `first` on, taken between `begin` and `end` (seconds since 1970).
+    """One device call, taken between `begin` and `end` (seconds since 1970); `values` hold for all of it.
 
-    Where each step was one replica's, `replicas` says whose, and the losses are told under their numbers as well.
+    `trained` is what each step from `first` on was trained to, arrays [K] by series name, the loss among them. Where
+    each step was one replica's, `replicas` says whose, and the losses are told under their numbers as well.
     """
 
     first: int
     epoch: int
     begin: float
     end: float
-    losses: NDArray[np.float32]
+    trained: dict[str, NDArray[Any]]
     values: dict[str, float]
     replicas: tuple[int, ...] = ()
+
+    @property
+    def count(self) -> int:
+        """Steps of the call."""
+        return len(self.trained["loss"])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -120,7 +125,7 @@ class Reporter:
 
     def _collect(self, item: CallReport | Values) -> None:
         if isinstance(item, CallReport):
-            self._step, self._epoch = item.first + len(item.losses) - 1, item.epoch
+            self._step, self._epoch = item.first + item.count - 1, item.epoch
             self._pending.add_call(item)
             return
         if item.step is not None and item.epoch is not None:
@@ -162,20 +167,21 @@ class _Pending:
             self.count += 1
 
     def add_call(self, call: CallReport) -> None:
-        count, losses = len(call.losses), call.losses.tolist()
-        share = (call.end - call.begin) / count
-        moments = [call.begin + share * index for index in range(1, count + 1)]
-        steps, times, points = self._series.setdefault(("loss", None), ([], [], []))
-        steps.extend(range(call.first, call.first + count))
-        times.extend(moments)
-        points.extend(losses)
+        share = (call.end - call.begin) / call.count
+        moments = [call.begin + share * index for index in range(1, call.count + 1)]
+        trained = {name: values.tolist() for name, values in call.trained.items()}
+        for name, values in trained.items():
+            steps, times, points = self._series.setdefault((name, None), ([], [], []))
+            steps.extend(range(call.first, call.first + call.count))
+            times.extend(moments)
+            points.extend(values)
         for index, replica in enumerate(call.replicas):
             steps, times, points = self._series.setdefault(("loss", replica), ([], [], []))
             steps.append(call.first + index)
             times.append(moments[index])
-            points.append(losses[index])
-        self.count += count + len(call.replicas)
-        self.add(call.values, None, call.first + count - 1, call.end)
+            points.append(trained["loss"][index])
+        self.count += call.count * len(trained) + len(call.replicas)
+        self.add(call.values, None, call.first + call.count - 1, call.end)
 
     def take(self) -> list[SeriesPoints]:
         taken, self._series, self.count = self._series, {}, 0

@@ -49,13 +49,14 @@ def test_it_learns_the_digits_on_two_workers(seed_run: ByHand) -> None:
     assert len(seed_run.series("val_accuracy")) == 10
 
 
-def test_it_tells_every_step_once_and_in_order(seed_run: ByHand) -> None:
+@pytest.mark.parametrize("name", ["loss", "accuracy"])
+def test_it_tells_every_step_once_and_in_order(name: str, seed_run: ByHand) -> None:
     steps = [
         step
         for event in seed_run.events
         if event.type == "points"
         for series in event.series
-        if series.name == "loss"
+        if series.name == name
         for step in series.steps
     ]
     assert steps == list(range(1, 111))

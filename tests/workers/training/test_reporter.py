@@ -30,7 +30,7 @@ def points(file: Path) -> list[Points]:
 
 def call(first: int, count: int = 3) -> CallReport:
     losses = np.arange(first, first + count, dtype=np.float32)
-    return CallReport(first, 1, time.time(), time.time() + 0.01, losses, {"accuracy": 0.5})
+    return CallReport(first, 1, time.time(), time.time() + 0.01, {"loss": losses}, {"throughput": 0.5})
 
 
 @pytest.fixture
@@ -57,12 +57,14 @@ def test_it_gathers_later_calls_and_tells_them_by_itself(file: Path) -> None:
 
 def test_it_tells_whose_each_step_was(file: Path) -> None:
     reporter = Reporter(file, "chief-0")
-    reporter.write(CallReport(5, 1, 10.0, 13.0, np.asarray([3, 2, 1], np.float32), {}, replicas=(1, 0, 1)))
+    trained = {"loss": np.asarray([3, 2, 1], np.float32), "accuracy": np.asarray([0, 1, 0.5], np.float32)}
+    reporter.write(CallReport(5, 1, 10.0, 13.0, trained, {}, replicas=(1, 0, 1)))
     reporter.close()
     [told] = points(file)
     found = {(series.name, series.replica): (series.steps, series.times, series.values) for series in told.series}
     assert found == {
         ("loss", None): ([5, 6, 7], [11, 12, 13], [3, 2, 1]),
+        ("accuracy", None): ([5, 6, 7], [11, 12, 13], [0, 1, 0.5]),
         ("loss", 1): ([5, 7], [11, 13], [3, 1]),
         ("loss", 0): ([6], [12], [2]),
     }
@@ -97,7 +99,7 @@ def test_it_loses_nothing_from_many_threads(file: Path) -> None:
 
 def test_it_keeps_values_that_are_no_numbers(file: Path) -> None:
     reporter = Reporter(file, "worker-0")
-    reporter.write(CallReport(1, 1, 0.0, 1.0, np.array([np.nan, np.inf], np.float32), {}))
+    reporter.write(CallReport(1, 1, 0.0, 1.0, {"loss": np.array([np.nan, np.inf], np.float32)}, {}))
     reporter.close()
     [series] = points(file)[0].series
     assert np.isnan(series.values[0])
