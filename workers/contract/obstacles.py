@@ -13,22 +13,32 @@ from pydantic import Field
 
 from workers.contract.base import Strict
 
-Trait = Literal["loop", "dilated", "depthwise"]
+Trait = Literal["loop", "dilated", "depthwise", "unknown", "untrained"]
 REASONS: Mapping[Trait, str] = {
     "loop": "DTensor cannot compile its loop",
     "dilated": "DTensor cannot compile a dilated convolution",
     "depthwise": "DTensor has no layout for the gradient of a depthwise convolution",
+    "unknown": "DTensor has no layout for what it computes",
+    "untrained": "DTensor has no layout for what it computes in training",
 }
 """As found with TensorFlow 2.21, where a loop ends the process without a word."""
 
 OTHERS = "Use mirrored or multi_worker_mirrored"
 REMEDIES: Mapping[Trait, str] = {"loop": "Make the layer with unroll=True, or use mirrored or multi_worker_mirrored"}
+IN_TRAINING: frozenset[Trait] = frozenset({"depthwise", "untrained"})
 DEPTHWISE = {"DepthwiseConv1D", "DepthwiseConv2D", "SeparableConv1D", "SeparableConv2D"}
+UNKNOWN = {"Cumprod", "Diagonal", "Discretization", "Flip", "Hashing", "Roll", "Tril", "Triu"}
+UNTRAINED = {
+    *("AveragePooling3D", "Median", "Prod", "Quantile", "RandomFlip", "RandomGaussianBlur", "RandomPerspective"),
+    *("RandomPosterization", "RandomRotation", "RandomSharpness", "RandomShear", "RandomTranslation", "RandomZoom"),
+    *("Softsign", "Sparsemax", "SpectralNormalization"),
+}
+"""Of all layers, and of all operations that a functional model may be made of: 150 were tried, these failed."""
 MOST_KERNELS = 64
 
 
 class Obstacle(Strict):
-    """A layer that some strategy cannot compute, by its name and the name of its class."""
+    """A layer, or an operation between layers, that some strategy cannot compute; `kind` is the name of its class."""
 
     trait: Trait
     layer: str = Field(max_length=200)
@@ -44,19 +54,26 @@ def hindrance(found: Iterable[Obstacle], *, training: bool) -> tuple[str, str] |
     Not all layers hinder it where no gradients are needed.
     """
     for obstacle in found:
-        if training or obstacle.trait != "depthwise":
+        if training or obstacle.trait not in IN_TRAINING:
             return f"cannot {'train' if training else 'compute'} {obstacle}", REMEDIES.get(obstacle.trait, OTHERS)
     return None
 
 
 def obstacles(model: Any) -> tuple[Obstacle, ...]:
-    """The first of each trait, among all layers and those that they are made of."""
+    """The first of each trait, among all layers, those that they are made of, and the operations between them."""
     found: dict[Trait, Obstacle] = {}
     for layer in model._flatten_layers():
-        for trait in _traits(layer):
-            one = Obstacle(trait=trait, layer=layer.path[-200:], kind=type(layer).__name__[:200])
-            found.setdefault(trait, one)
+        for part in (layer, *operations(layer)):
+            for trait in _traits(part):
+                name = getattr(part, "path", part.name)
+                found.setdefault(trait, Obstacle(trait=trait, layer=name[-200:], kind=type(part).__name__[:200]))
     return tuple(found.values())
+
+
+def operations(layer: Any) -> list[Any]:
+    """Those of a functional model that are no layers; of all other layers none."""
+    layers = set(map(id, getattr(layer, "layers", ())))
+    return [each for each in getattr(layer, "operations", ()) if id(each) not in layers]
 
 
 def kernels(model: Any) -> dict[str, tuple[int, ...]]:
@@ -87,6 +104,10 @@ def split_axes(layer: Any) -> list[tuple[Any, tuple[int, ...]]]:
 
 def _traits(layer: Any) -> Iterator[Trait]:
     names = _classes(layer)
+    if names & UNKNOWN:
+        yield "unknown"
+    if names & UNTRAINED:
+        yield "untrained"
     if "RNN" in names and not layer.unroll:
         yield "loop"
     if any(rate > 1 for rate in _dilations(layer)):

@@ -113,11 +113,12 @@ def kept_by_dropout():
     return {"rows": bool((rows[0] == rows[2]).all()), "columns": bool((rows[0] == rows[1]).all())}
 
 
-def evaluated(*layers):
-    """The loss of a model with `layers` behind its entry, on the mesh and as Keras computes it."""
+def evaluated(layer):
+    """The loss of a model with `layer` behind its entry, on the mesh and as Keras computes it."""
     features, targets = random.normal(size=(7, 4)).astype(np.float32), np.arange(7, dtype=np.int32)
     with mesh.scope():
-        model = keras.Sequential([keras.Input((4,)), *layers, keras.layers.Dense(10)])
+        entry = keras.Input((4,))
+        model = keras.Model(entry, keras.layers.Dense(10)(layer(entry)))
     wanted = keras.losses.SparseCategoricalCrossentropy(from_logits=True)(targets, model(features))
     mesh.optimizer(model, lambda: build_optimizer(spec))
     rows = data.Split(features, targets)
@@ -137,6 +138,11 @@ def refused(check, *layers):
     return None
 
 
+def flipping():
+    entry = keras.Input((4,))
+    return keras.Model(entry, keras.ops.flip(entry, -1))
+
+
 def refusals():
     computed, trained = partial(check_layers, training=False), partial(check_layers, training=True)
     pictures = keras.Input((8, 8, 2))
@@ -146,6 +152,9 @@ def refusals():
         "unrolled": refused(computed, keras.Input((5, 2)), keras.layers.LSTM(4, unroll=True)),
         "dilated": refused(computed, pictures, keras.layers.Conv2D(2, 3, dilation_rate=2, name="wide")),
         "depthwise": refused(trained, pictures, keras.layers.SeparableConv2D(2, 3, name="cheap")),
+        "operation": refused(computed, keras.Input((4,)), flipping()),
+        "augmentation": refused(trained, pictures, keras.layers.RandomFlip(name="mirror")),
+        "augmentation, computed": refused(computed, pictures, keras.layers.RandomFlip()),
         "depthwise, computed": refused(computed, pictures, keras.layers.SeparableConv2D(2, 3, name="cheap")),
     }
 
@@ -181,6 +190,7 @@ answer = {
 }
 others = {
     "constants": evaluated(keras.layers.Normalization(mean=[1, 2, 3, 4], variance=[1, 2, 3, 4])),
+    "table": evaluated(lambda entry: entry * keras.ops.convert_to_tensor(random.normal(size=4), "float32")),
     "no layout": evaluated(Rolled()),
     "own class": evaluated(Doubled(6)),
     "dropout": kept_by_dropout(),

@@ -243,9 +243,9 @@ def test_dropout_is_of_the_whole_batch_and_the_same_over_the_parts_of_a_model(me
 
 
 @pytest.mark.tensorflow
-@pytest.mark.parametrize("case", ["constants", "own class"])
+@pytest.mark.parametrize("case", ["constants", "table", "own class"])
 def test_it_computes_layers_that_no_rule_is_for(case: str, mesh: dict[str, Any]) -> None:
-    """Tensors that a layer holds besides its variables; a subclass of a layer that computes in parts."""
+    """Tensors that a layer, or a call, holds besides variables; a subclass of a layer that computes in parts."""
     found, wanted = mesh[case]
     assert found == pytest.approx(wanted, rel=1e-6)
 
@@ -272,6 +272,8 @@ def test_it_names_a_weight_that_no_plugin_told_of(mesh: dict[str, Any]) -> None:
         ("loop", "(GRU): DTensor cannot compile its loop. Make the layer with unroll=True, or"),
         ("dilated", "wide (Conv2D): DTensor cannot compile a dilated convolution."),
         ("depthwise", "cheap (SeparableConv2D): DTensor has no layout"),
+        ("operation", "flip (Flip): DTensor has no layout for what it computes."),
+        ("augmentation", "mirror (RandomFlip): DTensor has no layout for what it computes in training."),
     ],
 )
 def test_it_names_a_layer_that_dtensor_cannot_compile(layer: str, named: str, mesh: dict[str, Any]) -> None:
@@ -286,4 +288,4 @@ def test_it_takes_a_loop_that_is_written_out(mesh: dict[str, Any]) -> None:
 
 @pytest.mark.tensorflow
 def test_it_computes_what_it_cannot_train(mesh: dict[str, Any]) -> None:
-    assert mesh["refused"]["depthwise, computed"] is None
+    assert mesh["refused"]["depthwise, computed"] is mesh["refused"]["augmentation, computed"] is None
