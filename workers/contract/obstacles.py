@@ -102,6 +102,13 @@ def split_axes(layer: Any) -> list[tuple[Any, tuple[int, ...]]]:
     return [(variable, (rank - 1, rank - 2)) for variable, rank in ranks if rank > 1]
 
 
+def not_divided(sizes: Iterable[int], columns: int) -> str:
+    """In words, that none of `sizes` is a multiple of `columns`."""
+    different = list(dict.fromkeys(sizes))
+    words = f"neither {' nor '.join(map(str, different))} is" if len(different) > 1 else f"{different[0]} is not"
+    return f"{words} a multiple of {columns}"
+
+
 def _traits(layer: Any) -> Iterator[Trait]:
     names = _classes(layer)
     if names & UNKNOWN:

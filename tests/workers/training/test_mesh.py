@@ -40,6 +40,11 @@ def test_it_is_placed_with_a_replica_on_each_row() -> None:
 @pytest.mark.parametrize(
     ("columns", "model", "said"),
     [
+        (
+            3,
+            {"name": "mlp", "options": {"units": [64], "dropout": [0]}},
+            "model.options.units.0: 64 is not a multiple of 3 (got 3). Nearest that can: 2 or 4",
+        ),
         (3, {"name": "linear"}, "the logits: neither 10 nor 64 is a multiple of 3 (got 3). Nearest that can: 2 or 4"),
         (
             7,

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from workers.contract.obstacles import hindrance, obstacles, split_axes
+from workers.contract.obstacles import hindrance, not_divided, obstacles, split_axes
 from workers.training.devices import DeviceError
 
 
@@ -87,10 +87,9 @@ def computes_in_parts(layer: Any) -> bool:
 def _axis(variable: Any, axes: Sequence[int], parts: int) -> int:
     axis = first_that_divides(variable.shape, axes, parts)
     if axis is None:
-        sizes = " nor ".join(str(variable.shape[each]) for each in axes)
-        words = f"neither {sizes} is" if len(axes) > 1 else f"{sizes} is not"
+        sizes = [variable.shape[each] for each in axes]
         raise MeshError(
-            f"The mesh cannot split {variable.path} of {tuple(variable.shape)}: {words} a multiple of {parts}; "
+            f"The mesh cannot split {variable.path} of {tuple(variable.shape)}: {not_divided(sizes, parts)}; "
             "choose another mesh.model, or change the model's sizes."
         )
     return axis

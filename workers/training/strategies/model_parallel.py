@@ -12,7 +12,7 @@ from workers.contract.assignment import Place
 from workers.contract.base import Options as _Options
 from workers.contract.base import Strict
 from workers.contract.layout import Layout, ProcessShape
-from workers.contract.obstacles import Obstacle, hindrance
+from workers.contract.obstacles import Obstacle, hindrance, not_divided
 from workers.contract.problems import Problem
 from workers.contract.spec import Training
 from workers.training.devices import logical_devices
@@ -111,8 +111,7 @@ def check_kernels(options: Options, kernels: Mapping[str, tuple[int, ...]]) -> l
     columns = options.mesh.model
     for name, sizes in kernels.items():
         if not _divides(columns, sizes):
-            words = f"neither {' nor '.join(map(str, sizes))} is" if len(sizes) > 1 else f"{sizes[0]} is not"
-            message = f"cannot split the weights of {name}: {words} a multiple of {columns}"
+            message = f"cannot split the weights of {name}: {not_divided(sizes, columns)}"
             return [Problem("mesh.model", message, columns, f"Nearest that can: {_nearest(columns, kernels)}")]
     return []
 
