@@ -63,17 +63,11 @@ def obstacles(model: Any) -> tuple[Obstacle, ...]:
     """The first of each trait, among all layers, those that they are made of, and the operations between them."""
     found: dict[Trait, Obstacle] = {}
     for layer in model._flatten_layers():
-        for part in (layer, *operations(layer)):
+        for part in (layer, *getattr(layer, "operations", ())):
             for trait in _traits(part):
                 name = getattr(part, "path", part.name)
                 found.setdefault(trait, Obstacle(trait=trait, layer=name[-200:], kind=type(part).__name__[:200]))
     return tuple(found.values())
-
-
-def operations(layer: Any) -> list[Any]:
-    """Those of a functional model that are no layers; of all other layers none."""
-    layers = set(map(id, getattr(layer, "layers", ())))
-    return [each for each in getattr(layer, "operations", ()) if id(each) not in layers]
 
 
 def kernels(model: Any) -> dict[str, tuple[int, ...]]:

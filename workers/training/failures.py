@@ -8,6 +8,7 @@ import re
 import traceback
 from typing import Literal
 
+from workers.contract import catalog
 from workers.contract.assignment import Place
 from workers.training.arrays import DataError
 from workers.training.checkpointing.checkpoints import CheckpointError
@@ -82,7 +83,8 @@ def _file_trouble(error: OSError, text: str, place: Place) -> str:
 def _by_its_words(error: BaseException, text: str, place: Place) -> str:
     if "Could not start gRPC server" in text:
         return _port_taken(place)
-    if "dtensor" in str(error).lower():
+    on_mesh = getattr(catalog.find("strategy", place.spec.strategy.name).module, "on_mesh", False)
+    if on_mesh and "dtensor" in str(error).lower():
         return _not_on_a_mesh(str(error), text, place)
     return f"{type(error).__name__}: {text}"
 

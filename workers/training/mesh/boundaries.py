@@ -46,9 +46,8 @@ def ends_of(model: Any, splits: Mapping[int, Split]) -> list[tuple[Any, Ends]]:
         if isinstance(layer, keras.layers.MultiHeadAttention) and computes_in_parts(layer):
             # Before the layers that it is made of; it needs no more of its operations than these two have between them.
             makers = (layer.query_dense, layer.key_dense, layer.value_dense)
-            found |= {id(maker): (maker, _if_split(maker, splits, Ends(given=(HEADS,)))) for maker in makers}
-            out = layer.output_dense
-            found[id(out)] = out, _if_split(out, splits, Ends(taken=(HEADS,)))
+            ends = [*((maker, Ends(given=(HEADS,))) for maker in makers), (layer.output_dense, Ends(taken=(HEADS,)))]
+            found |= {id(part): (part, end if _in_parts(part, splits) else Ends()) for part, end in ends}
         elif layer._trainable_variables and id(layer) not in found:
             found[id(layer)] = layer, _of_layer(layer, splits, parts)
     return list(found.values())
@@ -119,11 +118,6 @@ def _taker_of(layer: Any) -> Any:
         if not isinstance(layer, keras.layers.Dropout):
             break
     return None
-
-
-def _if_split(layer: Any, splits: Mapping[int, Split], ends: Ends) -> Ends:
-    """Weights that are not trained are whole on every device."""
-    return ends if splits.get(id(layer.kernel), WHOLE).axis is not None else Ends()
 
 
 @contextlib.contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
@@ -11,6 +10,7 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 from workers.contract.base import Options as _Options
 from workers.contract.data import DatasetInfo, ids_refused
 from workers.contract.problems import Problem
+from workers.training.models import _dense as dense
 
 title = "Multilayer perceptron"
 summary = "Dense layers with dropout after each, then logits."
@@ -77,12 +77,9 @@ def build_model(info: DatasetInfo, options: Options) -> Any:
 
 def count_parameters(info: DatasetInfo, options: Options) -> int:
     """Trainable weights."""
-    widths = (info.features, *options.units, info.outputs)
-    return sum((width + 1) * after for width, after in itertools.pairwise(widths))
+    return dense.parameters((info.features, *options.units, info.outputs))
 
 
 def kernels(info: DatasetInfo, options: Options) -> dict[str, tuple[int, ...]]:
     """Each layer by its outputs and its inputs."""
-    widths = (info.features, *options.units, info.outputs)
-    names = (*(f"model.options.units.{number}" for number in range(len(options.units))), "the logits")
-    return {name: (after, width) for name, (width, after) in zip(names, itertools.pairwise(widths), strict=True)}
+    return dense.kernels((info.features, *options.units, info.outputs))

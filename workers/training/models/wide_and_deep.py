@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -10,6 +9,7 @@ from pydantic import Field
 from workers.contract.base import Options as _Options
 from workers.contract.data import DatasetInfo
 from workers.contract.problems import Problem
+from workers.training.models import _dense as dense
 
 title = "Wide and deep"
 summary = "A weight for each id beside a network on embeddings. Large tables: the case for parameter servers."
@@ -70,7 +70,7 @@ def count_parameters(info: DatasetInfo, options: Options) -> int:
     """Trainable weights."""
     wide = (sum(info.categories) + _numbers(info)) * info.outputs
     embeddings = sum(info.categories) * options.width
-    return wide + embeddings + sum((width + 1) * after for width, after in itertools.pairwise(_widths(info, options)))
+    return wide + embeddings + dense.parameters(_widths(info, options))
 
 
 def kernels(info: DatasetInfo, options: Options) -> dict[str, tuple[int, ...]]:
@@ -80,9 +80,7 @@ def kernels(info: DatasetInfo, options: Options) -> dict[str, tuple[int, ...]]:
         found |= {f"wide_{column}": (info.outputs, count), f"deep_{column}": (options.width, count)}
     if _numbers(info):
         found["wide_numbers"] = (info.outputs, _numbers(info))
-    names = (*(f"model.options.units.{number}" for number in range(len(options.units))), "the logits")
-    pairs = itertools.pairwise(_widths(info, options))
-    return found | {name: (after, width) for name, (width, after) in zip(names, pairs, strict=True)}
+    return found | dense.kernels(_widths(info, options))
 
 
 def _numbers(info: DatasetInfo) -> int:
